@@ -116,7 +116,7 @@ def judge_share(source: Source, facts: RunFacts, share: RunShare) -> JudgedPart:
     """What is found in one share of a run.
 
     Args:
-        source: of the messages of the share, see `shares_of`, and of all other rows of the run.
+        source: of the messages of the share, see `emulator.history.rows.shares`, and of all other rows of the run.
         facts: of the run.
         share: which one.
     """

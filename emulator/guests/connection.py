@@ -105,8 +105,7 @@ class Guest(Peer, ChannelHandler):
         self._process = process
         self._socket = accepted
         self._accepted_ns = self._fabric.timeline.now_ns
-        dialed, port = accepted.getsockname()
-        self._dialed = f"{dialed}:{port}"
+        dialed, _ = accepted.getsockname()
         self._addresses = GuestAddresses(lambda address: host.dialable(address, dialed))
         self._has_spoken = has_spoken
         self._watch = guests.watch(self.node, listener)
@@ -280,7 +279,7 @@ class Guest(Peer, ChannelHandler):
         send = partial(self._send_watched, end)
         self._grpc = GrpcService(timeline, self._process, self, budget, self.cpu, send, self._malformed, self._turn)
         try:
-            await self._grpc.serve(stream, (self.address, self._dialed))
+            await self._grpc.serve(stream)
         except* Exception as errors:  # noqa: BLE001 - as in `_deliver`
             self._malformed(self._reported("a call cannot be served", errors.exceptions[0]))
 

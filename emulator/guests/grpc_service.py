@@ -104,15 +104,14 @@ class GrpcService:
         self._began_s: float | None = None
         """When the bytes of the last chunk began to be handled, by `time.perf_counter`."""
 
-    async def serve(self, stream: trio.abc.Stream, addresses: tuple[str, str]) -> None:
+    async def serve(self, stream: trio.abc.Stream) -> None:
         """Serve calls until either side closes the connection.
 
         Args:
             stream: of bytes behind TLS, if the guest speaks it.
-            addresses: (of the guest, that it has dialed), `ip:port`.
         """
         limits = _limits(self._budget.limits)
-        server = self._server = GrpcServer(self._timers, stream, self._bridge.methods(), limits, self, addresses)
+        server = self._server = GrpcServer(self._timers, stream, self._bridge.methods(), limits, self)
         await server.serve()
 
     def on_handled(self) -> None:

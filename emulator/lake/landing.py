@@ -163,11 +163,6 @@ class ParquetLanding:
             landed = landed.and_then(attrs.evolve(part, files=(), runs=(), sources=()) if lost else part)
         return landed
 
-    def snapshot(self) -> Snapshot:
-        """What the dataset has now."""
-        self._snapshot = read_snapshot(self._location) or Snapshot()
-        return self._snapshot
-
 
 def land_part(
     runs: Sequence[RunSource],

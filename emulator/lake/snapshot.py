@@ -130,10 +130,6 @@ class Dataset:
         """Rows of all tables of the trace."""
         return sum(entry.rows for entry in self.snapshot.runs.values())
 
-    def rows_of(self, table: str) -> int:
-        """Rows of a table."""
-        return sum(entry.rows for entry in self._entries(table))
-
     def files(self, table: str) -> tuple[str, ...]:
         """The files of a table as URIs for Spark; empty where no run has a row of it.
 

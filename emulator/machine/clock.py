@@ -51,12 +51,6 @@ class MachineClock:
         """Nanoseconds since the run began."""
         return self._timeline.now_ns
 
-    @property
-    def wrong_by_ms(self) -> int:
-        """Error of the wall clock in ms; positive: it is ahead."""
-        wrong_by_ns = sum(error.at_ns(self._timeline.now_ns) for error in self._errors)
-        return _whole_ms(wrong_by_ns)
-
     def add_error(self, fault_id: str, *, offset_ms: int = 0, ppm: int = 0) -> None:
         """Add an error: a fault begins."""
         self._errors = (*self._errors, ClockError(fault_id, self._timeline.now_ns, offset_ms * NS_PER_MS, ppm))

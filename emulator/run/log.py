@@ -1,7 +1,6 @@
-"""The log of a run, and of a process that runs worlds without a run directory."""
+"""The log of a run."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,18 +67,3 @@ class RunLog:
 
     def flush(self) -> None:
         """Every line is written at once."""
-
-
-@contextmanager
-def open_log(path: Path) -> Iterator[None]:
-    """Have all structlog loggers of the process write JSON lines to `path`, inside the `with` block."""
-    with path.open("w", encoding="utf-8") as file:
-        structlog.configure(
-            processors=_PROCESSORS,
-            logger_factory=structlog.PrintLoggerFactory(file),
-            cache_logger_on_first_use=False,
-        )
-        try:
-            yield
-        finally:
-            structlog.reset_defaults()

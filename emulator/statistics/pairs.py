@@ -29,12 +29,6 @@ from emulator.statistics.frames import Numbers, Sample, StatisticsError, samples
 
 DIFFERENT_MIN = 6
 """Fewest seeds that must differ for a claim: chance sends five of them one way in 6 % of comparisons (2 x 0.5^5)."""
-EFFECT_SIZE = "paired dominance (Cliff's d_w)"
-"""Name of the effect size: the share of seeds in which b is better, minus the share in which it is worse.
-
-It needs no normal distribution, one extreme seed cannot change it much, and seeds without a difference count, where
-Cohen's d and rank correlations divide by a spread that is 0 or leave such seeds out.
-"""
 _SAME_WITHIN = 1e-9
 """Relative difference below which two values are equal: sums of the same times in another order differ so much."""
 _SEEDS_SHOWN = 8
@@ -87,7 +81,12 @@ class Comparison:
 
     @property
     def effect_size(self) -> float:
-        """-1 (b is worse in every seed) to 1 (better in every seed); see `EFFECT_SIZE`. NaN without pairs."""
+        """Paired dominance (Cliff's d_w): the share of seeds in which b is better, minus that in which it is worse.
+
+        -1: b is worse in every seed; 1: better in every seed; NaN without pairs. It needs no normal distribution, one
+        extreme seed cannot change it much, and seeds without a difference count, where Cohen's d and rank correlations
+        divide by a spread that is 0 or leave such seeds out.
+        """
         return (self.better_in - self.worse_in) / self.pairs if self.pairs else float("nan")
 
     @property

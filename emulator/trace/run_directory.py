@@ -22,7 +22,7 @@ from emulator.trace.files import RunFiles, put_in_place
 from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
 from emulator.trace.recorder import WRITE_EVERY_S
-from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, TraceLevel, TraceTable
+from emulator.trace.schema import LIFECYCLE, SCHEMA_VERSION, TraceLevel
 from emulator.trace.seals import BrokenSealError, checksum_of_file, sealed, unsealed
 from emulator.trace.segments import FOLDER
 from emulator.trace.stored import StoredTrace, stored_trace
@@ -263,22 +263,6 @@ def _version_in(manifest: bytes) -> object:
 def _unreadable(path: Path, error: OSError) -> str:
     where = error.filename or path  # the journal, which is read with the index
     return f"{where} is missing" if isinstance(error, FileNotFoundError) else f"{where}: {error.strerror}"
-
-
-def table_rows(
-    run: Path, table: TraceTable, columns: tuple[str, ...] | None = None, *filters: tuple[str, str, object]
-) -> Iterator[dict[str, Any]]:
-    """The rows of a table in order, each a mapping column -> value.
-
-    Args:
-        run: the run directory.
-        table: of the schema.
-        columns: to read; None: all.
-        filters: (column, operator, value), as pyarrow takes them.
-    """
-    wanted = None if columns is None else list(columns)
-    for found in stored_trace(run).tables(table, columns=wanted, filters=list(filters) or None):
-        yield from found.to_pylist()
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from emulator.why.missing_signals import (
     BEFORE_NS,
     SignalWindow,
     Silence,
-    faults_in_the_way,
     last_sign_of_life,
     missing_signal_lines,
     windows,
@@ -102,8 +101,6 @@ class _AnswerBuilder:
     _instants_ns: list[int] = attrs.Factory(list)
     _nodes: dict[str, None] = attrs.Factory(dict)
     _silences: dict[Silence, None] = attrs.Factory(dict)
-    _faults: dict[str, None] = attrs.Factory(dict)
-    """Ids of the faults in the chains so far."""
     _leaves_out: bool = False
     """Whether a chain ends at a row that the trace does not have."""
 
@@ -145,11 +142,6 @@ class _AnswerBuilder:
             self._paragraph()
             self.lines.append(f"level {self.trace.level} has no more; {_AGAIN}")
 
-    def fault_ids(self) -> tuple[str, ...]:
-        """Ids of the faults in the chains so far, then of those that kept signals from arriving."""
-        in_the_way = faults_in_the_way(self.trace, self._windows(), tuple(self._nodes))
-        return tuple(dict.fromkeys((*self._faults, *in_the_way)))
-
     def _windows(self) -> tuple[SignalWindow, ...]:
         """The parts of the run in which signals may be missing."""
         requested_ns = [] if self.at_ns is None else [min(self.at_ns, self.trace.end_ns())]
@@ -178,8 +170,6 @@ class _AnswerBuilder:
         self._nodes.update(dict.fromkeys((*_near(row, links), *_proxies_of(row, self.names))))
         for link, older in zip(links, [*links[1:], None], strict=True):
             self._reported[link.row.seq] = None
-            if link.kind is LinkKind.FAULT:
-                self._faults[link.row.text("fault_id")] = None
             if link.kind in (LinkKind.CONSEQUENCE, LinkKind.BELIEF):
                 self._removed_note(link.row, by_timer=older is not None and older.kind is LinkKind.TIMER)
 

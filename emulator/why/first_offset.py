@@ -37,8 +37,6 @@ class BegunAtZero:
     t_ns: int
     older: int
     """Messages that were there already."""
-    oldest_ns: int
-    """When the first of them was stored."""
 
 
 @attrs.frozen
@@ -81,7 +79,7 @@ def begun_at_zero(trace: TraceRows, group: str, at_ns: int | None, only: Place |
         if known.get(place, row.seq) >= row.seq and not place[0].startswith(RETRY_TOPIC_PREFIX):
             older = _stored(trace, place, row)
             if older and older[0].t_ns <= row.t_ns - _HISTORY_NS:
-                yield BegunAtZero(place, row.t_ns, len(older), older[0].t_ns)
+                yield BegunAtZero(place, row.t_ns, len(older))
 
 
 def first_offset_lines(trace: TraceRows, group: str, at_ns: int | None, only: Place | None = None) -> tuple[str, ...]:

@@ -114,12 +114,6 @@ def missing_signal_lines(
     return [lines[0], *(f"  {line}" for line in lines[1:])]
 
 
-def faults_in_the_way(trace: TraceRows, when: Sequence[SignalWindow], nodes: Sequence[str]) -> tuple[str, ...]:
-    """Ids of the faults that were active in these windows and dropped frames between the nodes, or touch a node."""
-    taken = _taken(trace, when, nodes)
-    return tuple(fault.id for fault in _active(trace, when) if fault.id in taken or fault.touches(nodes))
-
-
 def _active(trace: TraceRows, when: Sequence[SignalWindow]) -> list[_Fault]:
     return [fault for fault in _all_faults(trace) if any(_meets(fault, window) for window in when)]
 

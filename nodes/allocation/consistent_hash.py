@@ -75,12 +75,6 @@ class ConsistentHashRouter:
             self._replicas[node] = self._replicas.get(node, 0) + 1
         self._sorted = None
 
-    def remove_node(self, node: str) -> None:
-        """Remove a node with all its places."""
-        if self._replicas.pop(node, 0):
-            self._ring = {key: owner for key, owner in self._ring.items() if owner != node}
-            self._sorted = None
-
     def route_node(self, key: str) -> str | None:
         """The node that a key belongs to; None on an empty ring."""
         keys = self.ring_keys

@@ -107,11 +107,6 @@ class BrokerContainer:
         found = self._brokers.find_by_name(broker_name)
         return None if found is None else found[1].broker.context.store
 
-    def broker(self, identity: BrokerOfContainer) -> Broker | None:
-        """A broker of the container."""
-        inner = self._brokers.get(identity)
-        return None if inner is None else inner.broker
-
     def _ports(self) -> tuple[int, ...]:
         port = self._config.listen_port
         return (port, port - VIP_PORT_DISTANCE)

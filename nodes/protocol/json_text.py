@@ -17,8 +17,6 @@ import attrs
 from nodes.protocol.model import DataVersion
 from nodes.protocol.wire_names import wire_name
 
-V4_9_4 = 401
-"""The first version whose clients read standard JSON."""
 _STRING_OR_BARE_KEY = re.compile(r'("(?:[^"\\]|\\.)*")|([{,]\s*)(-?\d+)(?=\s*:)')
 
 
@@ -60,11 +58,6 @@ def _names(cls: type) -> tuple[tuple[str, str], ...] | None:
     return tuple((f"{json.dumps(key)}:", name) for key, name in named)
 
 
-def reads_standard(version: int, *, accept_standard_json_only: bool | None) -> bool:
-    """Whether a client gets routes in standard JSON: it is new enough, or its header says so."""
-    return version >= V4_9_4 or bool(accept_standard_json_only)
-
-
 def from_json(text: str) -> Any:
     """Read JSON, bare numbers as keys included; all keys come back as texts.
 
@@ -87,15 +80,6 @@ def _key(key: Any, *, standard: bool) -> str:
 def _text(text: str, *, standard: bool) -> str:
     """A text in quotes; `json.dumps` would make an encoder for each."""
     return encode_basestring_ascii(text) if standard else encode_basestring(text)
-
-
-def data_version_from_json(text: str, *, now_ms: int) -> DataVersion:
-    """A version from JSON; missing fields are as in a new version.
-
-    Raises:
-        ValueError: it is no JSON.
-    """
-    return data_version_of(from_json(text), now_ms=now_ms)
 
 
 def data_version_of(read: Mapping[str, Any], *, now_ms: int) -> DataVersion:

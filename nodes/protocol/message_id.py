@@ -14,19 +14,6 @@ _ADDRESSES_MAX = 1_024
 _PORT_AND_OFFSET = struct.Struct(">iq")
 
 
-def create_message_id(ip: bytes, port: int, offset: int) -> str:
-    """Write an id.
-
-    Args:
-        ip: 4 or 16 bytes.
-        offset: in the commit log, bytes.
-
-    Returns:
-        Hexadecimal digits, 32 or 56 of them.
-    """
-    return (ip + _PORT_AND_OFFSET.pack(port, offset)).hex().upper()
-
-
 def decode_message_id(message_id: str) -> tuple[bytes, int, int]:
     """Read an id.
 

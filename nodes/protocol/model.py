@@ -350,29 +350,3 @@ class Message(NamedTuple):
     flag: Int32 = 0
     born_host: str = ""
     store_host: str = ""
-
-
-def is_inherited(perm: int) -> bool:
-    """Whether the INHERIT bit is set."""
-    return bool(perm & PermName.INHERIT)
-
-
-def is_priority(perm: int) -> bool:
-    """Whether the PRIORITY bit is set."""
-    return bool(perm & PermName.PRIORITY)
-
-
-def is_accessible(perm: int) -> bool:
-    """Whether the READ or the WRITE bit is set."""
-    return is_readable(perm) or is_writeable(perm)
-
-
-def is_valid(perm: int) -> bool:
-    """Whether a request may set this permission: not with the PRIORITY bit."""
-    return 0 <= perm < PermName.PRIORITY
-
-
-def perm_to_text(perm: int) -> str:
-    """A letter for each of the bits READ, WRITE and INHERIT, `-` if it is not set: `RW-`."""
-    bits = ((is_readable(perm), "R"), (is_writeable(perm), "W"), (is_inherited(perm), "X"))
-    return "".join(letter if is_set else "-" for is_set, letter in bits)

@@ -46,23 +46,6 @@ NOT_ALLOWED_SEND_TOPICS = (
     "TRANS_CHECK_MAX_TIME_TOPIC",
 )
 """Topics that no client may send to."""
-PREDEFINED_GROUPS = (
-    "CID_ONS-HTTP-PROXY",
-    "CID_ONSAPI_OWNER",
-    "CID_ONSAPI_PERMISSION",
-    "CID_ONSAPI_PULL",
-    "CID_RMQ_SYS_TRANS",
-    INNER_PRODUCER_GROUP,
-    "DEFAULT_CONSUMER",
-    "DEFAULT_PRODUCER",
-    "FILTERSRV_CONSUMER",
-    "SCHEDULE_CONSUMER",
-    "SELF_TEST_C_GROUP",
-    "SELF_TEST_P_GROUP",
-    "TOOLS_CONSUMER",
-    "__MONITOR_CONSUMER",
-)
-"""Groups of RocketMQ's own programs."""
 HEARTBEAT_SYNCER_TOPIC = "DefaultHeartBeatSyncerTopic"
 """By which proxies report their consumers to each other; users have nothing of its messages."""
 ORDER_TOPIC_CONFIG = "ORDER_TOPIC_CONFIG"

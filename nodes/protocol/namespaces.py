@@ -7,7 +7,7 @@ Mirrors:
 import re
 
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX
-from nodes.protocol.names import is_sys_consumer_group, is_system_topic, retry_topic
+from nodes.protocol.names import is_sys_consumer_group, is_system_topic
 
 _SEPARATOR = "%"
 _ENDPOINT = "http://"
@@ -64,11 +64,6 @@ def wrap_namespace(namespace: str | None, resource: str) -> str:
     if not namespace or not resource or _is_system_resource(resource) or is_with_namespace(resource, namespace):
         return resource
     return f"{_prefix(resource)}{namespace}{_SEPARATOR}{without_retry_and_dlq(resource)}"
-
-
-def wrap_namespace_and_retry(namespace: str | None, consumer_group: str) -> str | None:
-    """The retry topic of a group in a namespace; None for a group without name."""
-    return retry_topic(wrap_namespace(namespace, consumer_group)) if consumer_group else None
 
 
 def instance_of(namesrv_addr: str) -> str | None:

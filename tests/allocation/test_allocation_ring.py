@@ -48,13 +48,11 @@ def test_without_places_no_consumer_owns_anything():
         AllocateConsistentHash(-1)
 
 
-def test_a_node_that_comes_again_adds_places_and_one_that_goes_takes_all_of_its_own():
+def test_a_node_that_comes_again_adds_places():
     router = ConsistentHashRouter(["a", "b"], 3)
     router.add_node("a", 2)
-    assert len(router.ring_keys) == 8
 
-    router.remove_node("a")
-
-    assert router.ring_keys == sorted(md5_hash(f"b-{replica}") for replica in range(3))
+    places = [*(f"a-{place}" for place in range(5)), *(f"b-{place}" for place in range(3))]
+    assert router.ring_keys == sorted(map(md5_hash, places))
     with pytest.raises(ValueError, match="-1"):
         router.add_node("c", -1)

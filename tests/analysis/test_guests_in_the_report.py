@@ -5,7 +5,7 @@ import pytest
 import emulator
 from emulator.analysis.judge import judge_run
 from emulator.spec import loads
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import LIFECYCLE
 from nodes.beliefs import BeliefKind
 from nodes.protocol import headers
@@ -19,6 +19,7 @@ from nodes.protocol.model import (
     SubscriptionData,
 )
 from support.findings import views_of
+from support.run_rows import table_rows
 
 SCENARIO = """
 [scenario]

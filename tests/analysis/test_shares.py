@@ -13,7 +13,7 @@ from analysis.random_traces import END_S
 from analysis.trace_rows import SECOND, RowsOf
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share
-from emulator.history.rows.shares import PARTITIONED, RunShare, shares_of
+from emulator.history.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS, RunShare
 from emulator.trace.schema import MESSAGES
 
 FACTS = RunFacts(
@@ -36,8 +36,22 @@ class Only:
         return self._source.frames()
 
 
+def shares_of(row, of):
+    """The shares to which a message goes; none: it is read once all shares are."""
+    if row.event in EVERYWHERE:
+        return [RunShare(number, of) for number in range(of)]
+    if row.event not in PARTITIONED:
+        return []
+    return [share for share in (RunShare(number, of) for number in range(of)) if has(share, row)]
+
+
+def has(share, row):
+    by_key = row.key and row.event in WITH_KEYS and share.has_text(row.key)
+    return by_key or share.has_queue(row.topic, row.broker_name, row.queue_id)
+
+
 def of_share(source, share):
-    return Only(source, lambda row: share.number in shares_of(row, share.of))
+    return Only(source, lambda row: share in shares_of(row, share.of))
 
 
 def undivided(source):
@@ -67,9 +81,9 @@ def test_the_shares_of_a_run_find_together_what_one_pass_finds(traces, number):
 def test_each_message_of_a_queue_is_in_one_share_by_its_queue_and_in_one_by_its_key(traces):
     rows = [row for source in traces[:5] for row in source.rows(MESSAGES)]
     for row in rows:
-        shares = list(shares_of(row, 4))
-        by_queue = [share for share in shares if RunShare(share, 4).has_queue(row.topic, row.broker_name, row.queue_id)]
+        shares = shares_of(row, 4)
+        by_queue = [share for share in shares if share.has_queue(row.topic, row.broker_name, row.queue_id)]
         if row.event in PARTITIONED:
             assert len(by_queue) == 1
             assert len(shares) <= 2
-    assert any(len(list(shares_of(row, 4))) == 2 for row in rows)
+    assert any(len(shares_of(row, 4)) == 2 for row in rows)

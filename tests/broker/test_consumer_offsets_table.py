@@ -92,7 +92,7 @@ def test_groups_and_topics_are_removed_by_their_exact_name(table):
     for group in ("g", "gg"):
         commit(table, 1, group=group)
         commit(table, 1, group=group, topic="u")
-    table.clean_offset("g")
+    table.remove_offset("g")
     assert sorted(table.offsets) == ["t@gg", "u@gg"]
     table.assign_reset_offset("gg", "t", 0, 4)
     table.clean_offset_by_topic("t")
@@ -103,7 +103,7 @@ def test_groups_and_topics_are_removed_by_their_exact_name(table):
 
 def test_a_separator_in_a_name_hides_the_entry_from_removal(table):
     commit(table, 5, topic="t@A")
-    table.clean_offset("g")
+    table.remove_offset("g")
     assert table.query_offset("g", "t@A", 0) == 5
 
 

@@ -14,7 +14,7 @@ from nodes.broker.tables.timer.timer_messages import (
     put_outcome,
     slot_of,
 )
-from nodes.broker.tables.timer.timer_wheel import IGNORE, Slot, TimerWheel
+from nodes.broker.tables.timer.timer_wheel import Slot, TimerWheel
 from support.every_case import each_case
 
 SOFT = (
@@ -74,26 +74,3 @@ def test_a_slot_belongs_to_the_round_that_was_written_last():
     assert wheel.get_slot(3000) == Slot()
     assert wheel.get_slot(13_999) == Slot(13_000, 3, 4, 1, 0)
     assert (wheel.get_all_num(3000), wheel.get_all_num(4000)) == (0, 1)
-
-
-def test_a_revision_keeps_the_end_that_is_ignored_and_the_count():
-    wheel = TimerWheel(slots_total=5)
-    wheel.put_slot(3000, 1, 2, 7, 0)
-
-    wheel.revise_slot(3000, IGNORE, 9, force=False)
-    assert wheel.get_slot(3000) == Slot(3000, 1, 9, 7, 0)
-    wheel.revise_slot(13_000, IGNORE, 11, force=False)
-    assert wheel.get_slot(13_000) == Slot()
-    wheel.revise_slot(13_000, IGNORE, 11, force=True)
-    assert wheel.get_slot(13_000) == Slot(13_000, 11, 11, 7, 0)
-
-
-def test_the_first_position_of_the_chains_that_reach_beyond_the_log_is_found():
-    wheel = TimerWheel(slots_total=5)
-    wheel.put_slot(1000, 10, 60, 1, 0)
-    wheel.put_slot(2000, 5, 90, 1, 0)
-    wheel.put_slot(3000, 1, 50, 1, 0)
-
-    assert wheel.check_phy_pos(0, 59) == 5
-    assert wheel.check_phy_pos(0, 60) == 5
-    assert wheel.check_phy_pos(0, 90) is None

@@ -138,8 +138,9 @@ def test_groups_with_illegal_names_or_without_permission_are_not_made():
 def test_every_change_of_a_group_is_a_version_and_survives_its_file():
     table, again = SubscriptionGroupManager(now_ms=0), SubscriptionGroupManager(now_ms=0)
     table.update_subscription_group_config(SubscriptionGroupConfig("g", retry_queue_nums=2), now_ms=1)
-    table.disable_consume("g", now_ms=2)
-    table.disable_consume("ghost", now_ms=3)
+    table.update_subscription_group_config(
+        SubscriptionGroupConfig("g", retry_queue_nums=2, consume_enable=False), now_ms=2
+    )
     table.delete_subscription_group_config("ghost", now_ms=4)
     assert table.data_version == DataVersion(0, 2, 2)
     again.decode(encode_body(table.wrapper()))

@@ -8,12 +8,13 @@ import pytest
 from emulator.analysis.judge import judge_run
 from emulator.analysis.rendering.shown_report import as_text
 from emulator.guests.not_emulated import FOREIGN_PROTOCOLS, foreign_protocol, request_text
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import RPC
 from support.every_case import each_case
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
 from support.rmqemu_process import rmqemu
+from support.run_rows import table_rows
 from support.waiting import until
 
 SCENARIO = """

@@ -81,13 +81,6 @@ def test_only_the_head_is_looked_at_for_a_listener_that_takes_too_long(queue):
     assert queue.timed_out_head(911, 10).queue_offset == 1
 
 
-def test_how_far_the_queue_runs_ahead_comes_with_the_last_message(queue):
-    queue.put_messages([Message("t", 0, 5, 0, 0, 0, b"", {"MAX_OFFSET": "9"})])
-    assert queue.msg_acc_count == 4
-    queue.put_messages([Message("t", 0, 9, 0, 0, 0, b"", {"MAX_OFFSET": "9"})])
-    assert queue.msg_acc_count == 4
-
-
 OFFSETS = st.lists(st.integers(0, 12), unique=True, max_size=4)
 
 

@@ -3,7 +3,7 @@
 from conformance.executing import Adapter
 from conformance.pretended_time import ORIGIN_MS
 from nodes.protocol.body_codec import decode_body, encode_body
-from nodes.protocol.json_text import data_version_from_json
+from nodes.protocol.json_text import data_version_of, from_json
 from nodes.protocol.model import DataVersion, VersionWithoutCounterError
 
 NO_COUNTER = "NullPointerException"
@@ -44,7 +44,7 @@ class DataVersions(Adapter):
         return self._put(to, decode_body(DataVersion, encode_body(self.registers[reg])))
 
     def from_json(self, json, to):
-        return self._put(to, data_version_from_json(json, now_ms=self.now_ms))
+        return self._put(to, data_version_of(from_json(json), now_ms=self.now_ms))
 
     def _change(self, reg, change):
         try:

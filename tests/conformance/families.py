@@ -42,7 +42,6 @@ from conformance.producer_answers import producer_select
 from conformance.producers_adapter import Producers
 from conformance.query_assignment_adapter import QueryAssignments, alloc4pop, with_callers
 from conformance.queue_locks_adapter import QueueLocks
-from conformance.raft_live_adapter import RaftLive
 from conformance.replicas_adapter import Replicas
 from conformance.replicas_manager_adapter import ReplicasManagers
 from conformance.route_answers import broker_addr, route
@@ -94,7 +93,6 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "producers": Producers,
     "query_assignment": QueryAssignments,
     "queue_locks": QueueLocks,
-    "raft_live": RaftLive,
     "replicas": Replicas,
     "replicas_manager": ReplicasManagers,
     "route_table": NameserverTables,

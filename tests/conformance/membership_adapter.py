@@ -142,10 +142,6 @@ class Membership(Adapter):
         self._start_service(self.group.start_service_without_condition())
         return self._called()
 
-    def stop_service(self):
-        self._carry(self.group.stop_service())
-        return self._called()
-
     # Going online
 
     def prepare_for_broker_online(self, ns_answer, ha_info_reply=None, failures=(), members=None):

@@ -1,13 +1,14 @@
 """Family names: what is made out of names, and which are refused."""
 
 import re
+import struct
 from ipaddress import ip_address
 
 from conformance.java_errors import throwing
 from nodes.broker.tables.timer.delay_levels import level_of, parse_delay_level, queue_id_of
 from nodes.config import ClientConfig
-from nodes.protocol import model, names, namespaces
-from nodes.protocol.message_id import create_message_id, decode_message_id
+from nodes.protocol import names, namespaces
+from nodes.protocol.message_id import decode_message_id, offset_message_id
 from nodes.protocol.model import DLQ_TOPIC_PREFIX, RETRY_TOPIC_PREFIX, is_readable, is_writeable
 from nodes.protocol.names import build_mq_client_id, change_instance_name_to_pid
 
@@ -53,7 +54,6 @@ def one_name(requested):
         "isDLQTopic": name.startswith(DLQ_TOPIC_PREFIX),
         "isSystemTopic": names.is_system_topic(name),
         "isSysConsumerGroup": names.is_sys_consumer_group(name),
-        "isPredefinedGroup": name in names.PREDEFINED_GROUPS,
         "isLmq": names.is_lmq(name),
         "isPopRetryTopicV2": names.is_pop_retry_topic_v2(name),
         "parseNormalTopic1": names.parse_normal_topic(name),
@@ -69,7 +69,6 @@ def in_namespace(name, namespace):
         # To us, None asks for any namespace; to Java, null for none.
         "without2": namespaces.without_namespace(name, namespace or ""),
         "isAlready": namespaces.is_with_namespace(name, namespace),
-        "wrapAndRetry": namespaces.wrap_namespace_and_retry(namespace, name),
     }
 
 
@@ -107,15 +106,7 @@ def validated(requested):
 
 def perm(requested):
     bits = requested["perm"]
-    return {
-        "perm2String": model.perm_to_text(bits),
-        "readable": is_readable(bits),
-        "writeable": is_writeable(bits),
-        "inherited": model.is_inherited(bits),
-        "valid": model.is_valid(bits),
-        "priority": model.is_priority(bits),
-        "accessible": model.is_accessible(bits),
-    }
+    return {"readable": is_readable(bits), "writeable": is_writeable(bits)}
 
 
 def delay_levels(requested):
@@ -130,7 +121,11 @@ def delay_levels(requested):
 
 
 def message_id(requested):
-    made = create_message_id(ip_address(requested["ip"]).packed, requested["port"], requested["offset"])
+    ip, port, offset = requested["ip"], requested["port"], requested["offset"]
+    if ":" in ip or offset < 0:  # ours write no such id; they read it
+        made = (ip_address(ip).packed + struct.pack(">iq", port, offset)).hex().upper()
+    else:
+        made = offset_message_id(f"{ip}:{port}", offset)
     ip, port, offset = decode_message_id(made)
     return {
         "msgId": made,
@@ -158,7 +153,6 @@ OPERATIONS = {
         "systemTopicSet": list(names.SYSTEM_TOPICS),
         "notAllowedSendTopicSet": list(names.NOT_ALLOWED_SEND_TOPICS),
     },
-    "predefinedGroups": lambda _: {"predefined": list(names.PREDEFINED_GROUPS)},
     "getReplyTopic": lambda requested: {"topic": names.reply_topic(requested["cluster"])},
     "validate": validated,
     "perm": perm,

@@ -27,7 +27,6 @@ class Offsets(Adapter):
         )
         self.state_version = state_machine_version
         self.min_offsets = min_offsets or {}
-        self.subscribed = {}
         self.unlisted = unlisted_commits(note or "")
 
     @property
@@ -75,9 +74,6 @@ class Offsets(Adapter):
     def query_then_erase_reset_offset(self, topic, group, queue_id):
         return {"offset": self.offsets.query_then_erase_reset_offset(group, topic, queue_id)}
 
-    def clean_offset(self, group):
-        self.offsets.clean_offset(group)
-
     def remove_offset(self, group):
         self.offsets.remove_offset(group)
 
@@ -97,14 +93,6 @@ class Offsets(Adapter):
             "whichGroupByTopic": sorted(self.offsets.which_group_by_topic(topic)),
             "groupTopicMap": {node: list(subject) for node, subject in self.offsets.group_topic_map().items()},
         }
-
-    def register_consumer(self, group, topic=None, topics=(), **_of_no_matter):
-        for subscribed in [topic, *topics]:
-            self.subscribed[group, subscribed] = True
-
-    def scan_unsubscribed_topic(self, min_offsets=None):
-        minimum = self._minimum(min_offsets)
-        self.offsets.scan_unsubscribed_topic(lambda group, topic: (group, topic) in self.subscribed, minimum)
 
     def query_min_offset_in_all_group(self, topic, filter_groups, min_offsets=None):
         minimum = self._minimum(min_offsets)

@@ -10,7 +10,7 @@ SEND_BACK_DELAY_LEVEL = 3
 def process_queue(requested):
     queue = ProcessQueue(now_ms=NOW_MS)
     columns = (
-        *("ret", "msgCount", "msgSize", "queueOffsetMax", "consuming", "msgAccCnt", "maxSpan"),
+        *("ret", "msgCount", "msgSize", "queueOffsetMax", "consuming", "maxSpan"),
         *("treeSize", "treeFirst", "treeLast", "takenKeys"),
     )
     results = [[STEPS[op](queue, *args), *_counters(queue)] for op, *args in requested["steps"]]
@@ -88,7 +88,6 @@ STEPS = {
     "again": lambda queue, rows: queue.make_messages_to_consume_again(_messages(rows)),
     "clear": lambda queue: queue.clear(),
     "contains": lambda queue, offset: queue.contains_message(_message(offset)),
-    "hasTempMessage": lambda queue: queue.has_temp_message,
     "lastLockTimestamp_age_ms": _age_lock,
     "lastPullTimestamp_age_ms": _age_pull,
     "setLocked": _set_locked,
@@ -100,7 +99,7 @@ def _counters(queue):
     offsets = list(queue.offsets)
     first, last = (offsets[0], offsets[-1]) if offsets else (None, None)
     return (
-        *(queue.msg_count, queue.msg_size_bytes, queue.queue_offset_max, queue.consuming, queue.msg_acc_count),
+        *(queue.msg_count, queue.msg_size_bytes, queue.queue_offset_max, queue.consuming),
         *(queue.max_span, len(offsets), first, last, list(queue.taken_offsets)),
     )
 

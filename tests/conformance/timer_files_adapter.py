@@ -3,7 +3,7 @@
 from conformance.executing import Adapter
 from nodes.broker.tables.timer.delay_offsets import TimerCheckPoint
 from nodes.broker.tables.timer.timer_log import UNIT_SIZE, TimerLogPositions, TimerMetrics
-from nodes.broker.tables.timer.timer_messages import build_delete_key, is_magic_ok
+from nodes.broker.tables.timer.timer_messages import build_delete_key
 from nodes.protocol.model import DataVersion
 
 
@@ -41,16 +41,10 @@ class TimerFiles(Adapter):
     def append(self, bytes):  # noqa: A002
         return {"position": self.log.append(bytes)}
 
-    def get_offset_for_last_unit(self):
-        return {"result": self.log.last_unit_in_file}
-
     def constants(self):
         # Ours has no bytes: what lies inside a record is nowhere.
         reported = {"BLANK_MAGIC_CODE": -875286124, "UNIT_PRE_SIZE_FOR_MSG": 28, "UNIT_PRE_SIZE_FOR_METRIC": 40}
         return {"UNIT_SIZE": UNIT_SIZE, **reported}
-
-    def is_magic_ok(self, magic):
-        return {"result": is_magic_ok(magic)}
 
     def build_delete_key(self, topic, unique_key):
         return {"result": build_delete_key(topic, unique_key)}

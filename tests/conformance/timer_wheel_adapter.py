@@ -10,16 +10,12 @@ class TimerWheels(Adapter):
 
     def put_slot(self, time_ms, first_pos, last_pos, num, magic):
         self.wheel.put_slot(time_ms, first_pos, last_pos, num, magic)
-        return {"slotIndex": self.wheel.get_slot_index(time_ms)}
 
     def get_slot(self, time_ms):
-        return shown(self.wheel.get_slot(time_ms)) | {"slotIndex": self.wheel.get_slot_index(time_ms)}
+        return shown(self.wheel.get_slot(time_ms))
 
     def get_num(self, time_ms):
         return {"num": self.wheel.get_num(time_ms), "allNum": self.wheel.get_all_num(time_ms)}
-
-    def revise_slot(self, time_ms, first_pos, last_pos, force):
-        self.wheel.revise_slot(time_ms, first_pos, last_pos, force=force)
 
 
 def shown(slot):

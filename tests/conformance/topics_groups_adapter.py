@@ -78,14 +78,6 @@ class TopicsAndGroups(Adapter):
     def delete_topic_config(self, topic):
         self.topics.delete_topic_config(topic, **self.when)
 
-    def update_topic_unit_flag(self, topic, unit):
-        there = self.topics.update_topic_unit_flag(topic, unit=unit, **self.when)
-        return {"calls": self._registered(topic) if there else None}
-
-    def update_topic_unit_sub_flag(self, topic, has_unit_sub):
-        there = self.topics.update_topic_unit_sub_flag(topic, has_unit_sub=has_unit_sub, **self.when)
-        return {"calls": self._registered(topic) if there else None}
-
     def update_order_topic_config(self, topics):
         self.topics.update_order_topic_config(topics, **self.when)
 
@@ -125,9 +117,6 @@ class TopicsAndGroups(Adapter):
 
     def delete_subscription_group_config(self, group):
         self.groups.delete_subscription_group_config(group, **self.when)
-
-    def disable_consume(self, group):
-        self.groups.disable_consume(group, **self.when)
 
     def update_forbidden(self, group, topic, index, set):  # noqa: A002
         return {"value": self.groups.update_forbidden(group, topic, index, forbid=set, **self.when)}

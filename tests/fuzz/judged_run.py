@@ -19,12 +19,12 @@ from emulator.network.fabric import Fabric
 from emulator.run import EmulatorBugError, RunError, run_scenario
 from emulator.spec import Scenario
 from emulator.time.mode import TimeMode
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import TABLES
 from faults.plan import TimedFault
 from fuzz.oracles import Evidence, Problem, Sent, problems_of
 from nodes.protocol.command import Command
 from nodes.rpc.client import RpcClient
+from support.run_rows import table_rows
 
 STUCK_AFTER_S = 120
 _BY_FORCE_AFTER_S = 10

@@ -21,7 +21,6 @@ import attrs
 import typer
 
 from emulator.cli.terminal import progress_bar, tables_console
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import RPC
 from fuzz.attack import Attack, Seen, addresses_of_brokers, addresses_of_nodes
 from fuzz.good_client import GoodClient, Waits
@@ -29,6 +28,7 @@ from fuzz.impact import MEMORY_BYTES_MAX, impact_of
 from fuzz.requests import FRAMINGS, frame_of_each_code
 from fuzz.steps import Step, random_sequence, save, shortened
 from support.live_cluster import LiveCluster
+from support.run_rows import table_rows
 
 LIMITS = f"memory_bytes = {MEMORY_BYTES_MAX}\nrequests = 200\nunsent_bytes = 2_000_000\nall_unsent_bytes = 8_000_000\n"
 CLUSTER = f"""

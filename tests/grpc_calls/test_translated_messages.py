@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from emulator.guests.grpc.messages import message_class, pool, service_methods
 from emulator.guests.grpc.status import GrpcError
-from emulator.guests.grpc.translation import IllegalTimeError, receive_message_parts, received_message, translation
+from emulator.guests.grpc.translation import IllegalTimeError, receive_message_parts, translation
 from nodes.protocol.v2 import definition, enums, service
 from support.every_case import each_case
+from support.received_message import received_message
 
 STREAMED = service.ReceiveMessageResponse
 """The one value that stands for several messages."""

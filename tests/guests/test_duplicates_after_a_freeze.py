@@ -12,9 +12,9 @@ import pytest
 
 import emulator
 from emulator.notebook.handle import ClusterHandle
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import MESSAGES
 from guests.java_application import JavaApplication
+from support.run_rows import table_rows
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.guests

@@ -11,8 +11,9 @@ from emulator.run import run_scenario
 from emulator.run.run import BY_HAND_FILE
 from emulator.run.verify import repeat
 from emulator.spec import load
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import ADMIN
+from support.run_rows import table_rows
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.guests

@@ -43,7 +43,7 @@ def test_a_dataset_has_its_files_in_the_form_of_each_reader(folder):
     assert dataset.files("counts") == ()
     assert dataset.table("counts").num_rows == 0
     assert dataset.rows == sum(
-        dataset.rows_of(table)
+        dataset.table(table).num_rows
         for table in ("beliefs", "ownership", "passes", "messages", "faults", "lifecycle", "rpc", "causes", "admin")
     )
 

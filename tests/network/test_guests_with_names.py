@@ -84,8 +84,8 @@ def test_clusters_side_by_side_have_guests_of_the_same_names_at_addresses_of_the
 def test_a_fault_of_one_guest_leaves_the_other_alone_and_the_trace_names_both(tmp_path):
     import emulator
     from emulator.spec import loads
-    from emulator.trace.run_directory import table_rows
     from emulator.trace.schema import RPC
+    from support.run_rows import table_rows
 
     scenario = loads(SCENARIO, "named")
     with emulator.launch(scenario, mode="live", runs=tmp_path) as cluster:

@@ -7,7 +7,7 @@ import msgpack
 import pytest
 
 from emulator.guests.remoting.remoting_command import encode_remoting
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import RPC
 from network.hostile_requests import HOSTILE, SEND_V2, heartbeat
 from nodes.protocol.codes import RequestCode
@@ -15,6 +15,7 @@ from nodes.protocol.command import Command
 from nodes.rpc.codec import GREETING, Decoder, encode
 from support.live_cluster import BROKER_PORT, INTERRUPTED, NAMESERVER_PORT, LiveCluster
 from support.remoting_program import Caller, request
+from support.run_rows import table_rows
 from support.well_behaved import WellBehaved
 
 CLUSTER = """

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from emulator.base.attribute_docs import attribute_docs
 from emulator.spec.model.presets import Preset
-from emulator.spec.reading.reference import ROLES, ReferenceEntry, kinds_of_acts, kinds_of_faults, options_of, sections
+from emulator.spec.reading.reference import ROLES, ReferenceEntry, options_of
+from project.sections import kinds_of_acts, kinds_of_faults, sections
 
 PAGE = Path(__file__).parents[2] / "emulator" / "spec" / "REFERENCE.md"
 

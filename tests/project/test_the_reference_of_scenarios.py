@@ -7,9 +7,10 @@ import pytest
 
 from emulator.spec import from_dict
 from emulator.spec.reading.file import SCENARIO_TABLES
-from emulator.spec.reading.reference import ROLES, kinds_of_acts, kinds_of_faults, options_of, sections
+from emulator.spec.reading.reference import ROLES, options_of
 from nodes.config import options
 from project.reference import PAGE, page
+from project.sections import kinds_of_acts, kinds_of_faults, sections
 from support.every_case import each_case
 
 LISTED = {

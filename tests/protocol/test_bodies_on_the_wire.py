@@ -16,7 +16,7 @@ from emulator.guests.remoting.body_kinds import (
     response_to_wire,
 )
 from emulator.guests.remoting.message_binary import MAGIC_LONG_TOPIC, decode_messages, encode_messages
-from emulator.guests.remoting.register_broker_body import decode_register_broker_body, encode_register_broker_body
+from emulator.guests.remoting.register_broker_body import decode_register_broker_body
 from nodes.protocol.bodies import (
     ClusterInfo,
     LockBatchResponseBody,
@@ -41,6 +41,7 @@ from nodes.protocol.model import (
     TopicQueueMappingInfo,
 )
 from support.every_case import each_case
+from support.register_broker_body import encode_register_broker_body
 
 NO_FIELDS = {}
 longs = st.integers(-(2**63), 2**63 - 1)

@@ -8,7 +8,6 @@ import pytest
 
 from emulator.state.event_lines import EventLines
 from emulator.testing import Stage, a_scenario, execute
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import ADMIN, COUNTS, TraceLevel
 from nodes.protocol import headers, headers_admin, headers_controller
 from nodes.protocol.administration import ADMIN_REQUESTS
@@ -17,6 +16,7 @@ from nodes.protocol.registry import EXCHANGES
 from nodes.protocol.wire_names import wire_name
 from support.admin_requests import BROKER, CLUSTER, CONTROLLER, EXAMPLES, GROUP, READY_MS, TOPIC, AdminExample
 from support.administrator import an_administrator, run_administered
+from support.run_rows import table_rows
 
 
 def test_each_request_of_administrators_has_an_example() -> None:

@@ -12,13 +12,14 @@ from emulator.run.run import BY_HAND_FILE
 from emulator.run.verify import repeat
 from emulator.spec import load
 from emulator.testing import Stage, Trace, a_scenario, broker_groups
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import ADMIN
 from nodes.protocol import headers, headers_admin
 from nodes.protocol.codes import RequestCode as Code
 from nodes.protocol.headers_message import ResetOffsetRequestHeader
 from support.administrator import an_administrator, run_administered
 from support.every_case import each_case
+from support.run_rows import table_rows
 
 EPOCH_MS = 1_735_689_600_000
 NAMES = ("node", "request", "topic", "group", "broker_name", "detail")

@@ -8,6 +8,7 @@ from emulator.spec.model.scenario import ConsumerGroupSpec, TopicSpec
 from emulator.testing import GROUP, RETRY, TOPIC, Stage, a_scenario, execute
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.codes import RequestCode
+from nodes.protocol.model import SubscriptionGroupConfig
 
 PULL, LITE_PULL, HEARTBEAT = RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.HEART_BEAT
 BATCH = 10
@@ -272,7 +273,8 @@ def test_a_queue_that_no_consumer_pulled_for_more_than_two_minutes_stays():
 def test_a_pull_that_was_refused_is_tried_again_after_a_second():
     async def script(stage: Stage) -> None:
         await stage.at_ms(20_000)
-        stage.node("broker-a").context.groups.disable_consume(GROUP, now_ms=0)
+        closed = SubscriptionGroupConfig(GROUP, consume_enable=False)
+        stage.node("broker-a").context.groups.update_subscription_group_config(closed, now_ms=0)
         await stage.at_ms(30_000)
 
     trace = execute(lite(queues=1), script)

@@ -8,8 +8,9 @@ from emulator.analysis.judge import broken, judge_run
 from emulator.run import run_scenario
 from emulator.spec import load, loads
 from emulator.testing import TOPIC
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import MESSAGES
+from support.run_rows import table_rows
 
 S = 1_000_000_000
 SENT, LEVEL = "rmq_sys_wheel_timer", "SCHEDULE_TOPIC_XXXX"

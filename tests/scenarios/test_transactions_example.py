@@ -7,9 +7,9 @@ import pytest
 from emulator.run import run_scenario
 from emulator.spec import load
 from emulator.testing import TOPIC
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import MESSAGES, RPC
 from nodes.protocol.codes import RequestCode
+from support.run_rows import table_rows
 
 S = 1_000_000_000
 

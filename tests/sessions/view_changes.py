@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import BELIEFS
 from nodes.beliefs import BeliefKind
+from support.run_rows import table_rows
 
 KINDS = (
     BeliefKind.VIEW,

@@ -8,8 +8,8 @@ import pytest
 from emulator.run import run_scenario
 from emulator.shrinking import shrink
 from emulator.spec import loads
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import MESSAGES
+from support.run_rows import table_rows
 
 NEEDED = {"kill-a": ("kill broker-a", 10), "kill-b": ("kill broker-b", 12)}
 OTHERS = {

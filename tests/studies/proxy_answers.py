@@ -21,7 +21,7 @@ import grpc.aio
 from conformance.proxy_probe import TYPES, Probe
 from conformance.proxy_questions import QUESTIONS
 from emulator.guests.grpc.messages import CallKind, ServiceMethod, service_methods
-from emulator.guests.grpc.translation import received_message, translation
+from emulator.guests.grpc.translation import translation
 from emulator.guests.remoting.body_json import encode_json_body
 from emulator.guests.remoting.remoting_command import (
     LanguageCode,
@@ -34,6 +34,7 @@ from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.model import SubscriptionGroupConfig
 from nodes.protocol.registry import EXCHANGES
 from support.proxy_guest import GrpcFailure
+from support.received_message import received_message
 
 _Fields = dict[str | None, str | None]
 _Request = tuple[RequestCode, _Fields, bytes | None]

@@ -8,7 +8,7 @@ from emulator.testing.worlds import PORT, add_host, execute_world, process_of
 from emulator.time.mode import TimeMode
 from nodes.protocol.bodies import ClusterInfo, PullMessageResponseBody
 from nodes.protocol.codes import RequestCode
-from nodes.protocol.message_id import create_message_id
+from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.model import BrokerData, HeartbeatData, Message
 from nodes.protocol.registry import decode_body, encode_body
 from nodes.rpc.client import RpcClient
@@ -86,8 +86,7 @@ class DialedNode:
         return requested.answer(body=encode_body(PullMessageResponseBody((message,))))
 
     def _send(self, _channel, requested):
-        packed = bytes(map(int, self.node.ip.split(".")))
-        return requested.answer(0, None, {"msgId": create_message_id(packed, PORT, 7)}, None)
+        return requested.answer(0, None, {"msgId": offset_message_id(f"{self.node.ip}:{PORT}", 7)}, None)
 
     async def dial(self):
         sock = trio.socket.socket()

@@ -12,7 +12,6 @@ from nodes.units import NS_PER_MS
 from support.grpc_client import GrpcClient
 
 BYTES = Serializer(bytes, bytes)
-ADDRESSES = ("127.0.0.1:50000", "127.0.0.1:8081")
 
 
 class Calls:
@@ -58,7 +57,7 @@ class Calls:
     async def context(self, context, _request):
         remaining_ms = context.remaining_ms()
         await self.host.sleep_ms(100)
-        shown = (remaining_ms, context.remaining_ms(), context.head.authority, context.remote_address)
+        shown = (remaining_ms, context.remaining_ms(), context.head.authority)
         return repr((*shown, dict(context.metadata))).encode()
 
     async def count(self, _context, request, responses):
@@ -109,9 +108,7 @@ class GrpcStage:
         self.calls = Calls(self.server_host)
         self.client_stream, self.server_stream = memory_stream_pair()
         limits = limits or GrpcLimits()
-        self.server = GrpcServer(
-            self.server_host, self.server_stream, self.calls.methods, limits, self.calls, ADDRESSES
-        )
+        self.server = GrpcServer(self.server_host, self.server_stream, self.calls.methods, limits, self.calls)
         self.client = GrpcClient(self.client_host, self.client_stream, "proxy:8081")
         self._world = world
         self.server_ended_ms = None

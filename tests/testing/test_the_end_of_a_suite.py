@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from emulator.trace.run_directory import open_run, table_rows
+from emulator.trace.run_directory import open_run
 from emulator.trace.schema import LIFECYCLE
+from support.run_rows import table_rows
 from support.small_scenario import SCENARIO
 from support.waiting import until
 

@@ -9,8 +9,9 @@ from emulator.analysis.run_head import broken_off
 from emulator.cli.terminal import one_line_errors
 from emulator.run import EmulatorBugError, RunInterrupted, run_scenario
 from emulator.testing import a_scenario
-from emulator.trace.run_directory import RunEnd, open_run, table_rows
+from emulator.trace.run_directory import RunEnd, open_run
 from emulator.trace.schema import LIFECYCLE
+from support.run_rows import table_rows
 
 SCENARIO = a_scenario(run_for_ms=3_000, consumers=1)
 RUN = "test-sim-seed1-1"

@@ -18,8 +18,9 @@ from emulator.trace import recorder as recorder_module
 from emulator.trace import segments as segments_module
 from emulator.trace.files import RunFiles, ScratchFiles
 from emulator.trace.index import INDEX
-from emulator.trace.run_directory import LOG_FILE, MANIFEST, NotARunError, RunEnd, open_run, table_rows
+from emulator.trace.run_directory import LOG_FILE, MANIFEST, NotARunError, RunEnd, open_run
 from emulator.trace.schema import TABLES
+from support.run_rows import table_rows
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 NEVER_S = 1e9

@@ -8,16 +8,9 @@ import pytest
 from analysis.trace_rows import HandMadeTrace, killed_run, write_run
 from emulator.trace.index import INDEX
 from emulator.trace.journal import JOURNAL
-from emulator.trace.run_directory import (
-    DamagedRunError,
-    NotARunError,
-    RunEnd,
-    being_written,
-    open_run,
-    table_rows,
-    write_manifest,
-)
+from emulator.trace.run_directory import DamagedRunError, NotARunError, RunEnd, being_written, open_run, write_manifest
 from emulator.trace.schema import LIFECYCLE, OWNERSHIP, SCHEMA_VERSION
+from support.run_rows import table_rows
 
 
 def a_trace():

@@ -7,7 +7,6 @@ import attrs
 
 from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.finding import Cause
 from emulator.analysis.findings.questions import Words
 from emulator.analysis.findings.symptom import Symptom
 from emulator.analysis.findings.table import FindingTable
@@ -232,8 +231,3 @@ class Oracle(Generic[F, W]):
 def queues_of(violations: Iterable[Any]) -> str:
     """`3 queues`."""
     return count(len(dict.fromkeys(row.queue for row in violations)), "queue")
-
-
-def unexplained(row: Any) -> bool:
-    """Whether nothing explains a finding."""
-    return bool(row.cause == Cause.NONE)

@@ -53,7 +53,6 @@ SERVICES_MAX = 30
 LACKING_MAX = 2
 """Missing members of a list that are named; more are not readable."""
 VALUE_CHARACTERS_MAX = 48
-_WHO_CHARACTERS_MAX = 24
 
 
 def print_report(report: Report, console: Console | None = None, run: Path | None = None) -> None:

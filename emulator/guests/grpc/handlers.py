@@ -20,10 +20,6 @@ class CallContext:
     head: CallHead
     deadline_ns: int | None
     """When the client gives up, by the clock of the host; None: never."""
-    remote_address: str
-    """`ip:port` of the client."""
-    local_address: str
-    """`ip:port` that the client has dialed."""
     clock: MonotonicClock
     """Of the host."""
 

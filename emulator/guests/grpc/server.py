@@ -84,7 +84,6 @@ class GrpcServer(ConnectionFlow):
         timers: of the host that serves.
         methods: that clients may call.
         watch: of the connection.
-        addresses: (of the client, that it has dialed), `ip:port`.
 
     Mirrors:
         `ServerImpl` and `ServerCalls` of grpc-java.
@@ -97,13 +96,11 @@ class GrpcServer(ConnectionFlow):
         methods: Methods,
         limits: GrpcLimits,
         watch: ServerWatch,
-        addresses: tuple[str, str],
     ) -> None:
         self.connection = ServerConnection(limits, timers.clock.monotonic_ns())
         super().__init__(timers, stream, self.connection)
         self._methods = methods
         self._watch = watch
-        self._addresses = addresses
         self._calls: dict[int, _ServedCall] = {}
         self._idle: Timer | None = None
         self._refusal: Timer | None = None
@@ -190,7 +187,7 @@ class GrpcServer(ConnectionFlow):
             return
         now_ns = self.now_ns
         deadline_ns = None if head.timeout_ns is None else now_ns + head.timeout_ns
-        context = CallContext(head, deadline_ns, *self._addresses, self._timers.clock)
+        context = CallContext(head, deadline_ns, self._timers.clock)
         call = self._calls[number] = _ServedCall(self, number, method, context)
         if head.timeout_ns is not None:
             call.deadline = self._timers.call_later_ms(head.timeout_ns / NS_PER_MS, partial(self._on_deadline, call))

@@ -5,7 +5,7 @@ number of milliseconds, and its field ends in `_ms`. A field that may be None is
 an absent message is an empty one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from functools import cache
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -144,25 +144,6 @@ def _received_part(write: Callable[[Any], None]) -> bytes:
     part = message_class("ReceiveMessageResponse")()
     write(part)
     return part.SerializeToString()
-
-
-def received_message(parts: Iterable[bytes]) -> ReceiveMessageResponse:
-    """The whole answer to ReceiveMessage.
-
-    Raises:
-        IllegalTimeError: a duration or an instant is not valid.
-    """
-    status, messages, delivery_timestamp_ms = Status(), list[ReceivedMessage](), None
-    for content in parts:
-        part: Any = message_class("ReceiveMessageResponse").FromString(content)
-        match part.WhichOneof("content"):
-            case "status":
-                status = translation(Status).to_value(part.status)
-            case "message":
-                messages.append(translation(ReceivedMessage).to_value(part.message))
-            case "delivery_timestamp":
-                delivery_timestamp_ms = _milliseconds(part.delivery_timestamp)
-    return ReceiveMessageResponse(status, tuple(messages), delivery_timestamp_ms)
 
 
 def _translated(name: str, hint: Any, fields: Any) -> _FieldTranslation:

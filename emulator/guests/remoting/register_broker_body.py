@@ -4,7 +4,6 @@ Mirrors:
     `org.apache.rocketmq.remoting.protocol.body.RegisterBrokerBody`, `org.apache.rocketmq.common.TopicConfig#encode`.
 """
 
-import json
 import struct
 import zlib
 from typing import Any
@@ -13,14 +12,12 @@ from emulator.guests.remoting.body_json import decode_json_body
 from emulator.guests.remoting.fastjson import CostlyJsonError, JsonError, ValuesLeft, read_json
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.errors import ProtocolError
-from nodes.protocol.json_text import to_json
 from nodes.protocol.model import FILTER_TYPES, DataVersion, TopicConfig, TopicQueueMappingInfo
 
 INFLATED_BYTES_MAX = 16 * 1024 * 1024
 """Most bytes of a decompressed body: as many as a frame has."""
 PARTS_MAX = 10_000
 """Most topics, or mappings, of a registration: to read one takes 10 us."""
-_COMPRESSION_LEVEL = 9
 _TOPIC_WORDS = 6
 """Words of a topic's line."""
 _LENGTH = struct.Struct(">i")
@@ -47,29 +44,6 @@ def decode_register_broker_body(raw: bytes, *, compressed: bool) -> RegisterBrok
         {topic.topic_name: topic for topic in topics}, version, {mapping.topic: mapping for mapping in mappings}
     )
     return RegisterBrokerBody(wrapper, tuple(map(str, servers or ())))
-
-
-def encode_register_broker_body(body: RegisterBrokerBody) -> bytes:
-    """Write the body of a registration, compressed; order and system flag of topics are lost, as in RocketMQ."""
-    wrapper = body.topic_config_serialize_wrapper
-    topics = wrapper.topic_config_table.values()
-    mappings = wrapper.topic_queue_mapping_info_map.values()
-    parts = [
-        _part(to_json(wrapper.data_version)),
-        _LENGTH.pack(len(topics)),
-        *(_part(encode_topic_config(topic)) for topic in topics),
-        _part(to_json(body.filter_server_list)),
-        _LENGTH.pack(len(mappings)),
-        *(_part(to_json(mapping)) for mapping in mappings),
-    ]
-    return zlib.compress(b"".join(parts), _COMPRESSION_LEVEL)
-
-
-def encode_topic_config(topic: TopicConfig) -> str:
-    """A topic as one line of text."""
-    attributes = json.dumps(dict(topic.attributes), ensure_ascii=False, separators=(",", ":"))
-    numbers = f"{topic.read_queue_nums} {topic.write_queue_nums} {topic.perm}"
-    return f"{topic.topic_name} {numbers} {topic.topic_filter_type} {attributes}"
 
 
 def decode_topic_config(text: str, left: ValuesLeft | None = None) -> TopicConfig | None:
@@ -99,11 +73,6 @@ def decode_topic_config(text: str, left: ValuesLeft | None = None) -> TopicConfi
             attributes = {}
     retained = {str(key): str(value) for key, value in attributes.items()} if isinstance(attributes, dict) else {}
     return TopicConfig(name, int(read), int(write), int(perm), topic_filter_type=filter_type, attributes=retained)
-
-
-def _part(text: str) -> bytes:
-    raw = text.encode()
-    return _LENGTH.pack(len(raw)) + raw
 
 
 def _inflate(raw: bytes) -> bytes:

@@ -5,14 +5,12 @@ of a run are divided by queue, and once more by key; all other rows go to every 
 queues, its keys and its subjects; what is left is found in the rows that are not divided, once all shares are read.
 """
 
-from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from zlib import crc32
 
 import attrs
 
-from emulator.history.rows.row_classes import MessageRow
 from nodes.beliefs import MessageEvent
 
 PARTITIONED = (
@@ -69,22 +67,6 @@ WHOLE = RunShare()
 def share_of_text(text: str, of: int) -> int:
     """The number of the share to which a key, a subject or a group belongs, of so many."""
     return crc32(text.encode()) % of
-
-
-def shares_of(row: MessageRow, of: int) -> Iterator[int]:
-    """The shares to which a message goes; none: it is read once all shares are.
-
-    Args:
-        row: of a message.
-        of: how many shares there are.
-    """
-    if row.event in EVERYWHERE:
-        yield from range(of)
-    elif row.event in PARTITIONED:
-        by_queue = _of_queue(row.topic, row.broker_name, row.queue_id) % of
-        yield by_queue
-        if row.key and row.event in WITH_KEYS and (by_key := share_of_text(row.key, of)) != by_queue:
-            yield by_key
 
 
 @lru_cache(maxsize=65_536)

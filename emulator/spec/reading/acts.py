@@ -10,7 +10,7 @@ import attrs
 from emulator.acts.act import Act, TimedAct, keys_of_act
 from emulator.acts.catalogue import ACTS, act_of
 from emulator.spec.tables.mistakes import SpecError, require_known
-from emulator.spec.tables.section import Section, written
+from emulator.spec.tables.section import Section, keys_of, written
 from faults.words import WordsError
 from nodes.fields import TEXT, FieldError, Rule, checked, span, text
 
@@ -37,8 +37,10 @@ class ActTimes:
     """When it begins, since the run began; one that takes long delays those after it."""
 
 
-_WHICH = ("kind", "do", "id", "at_s", "at_ms")
-_ALL_KEYS = tuple(dict.fromkeys((*_WHICH, *(key for act in ACTS.values() for key in keys_of_act(act)))))
+_TIMES = keys_of(ActTimes)
+_ALL_KEYS = tuple(
+    dict.fromkeys((*keys_of(ActKeys), *_TIMES, *(key for act in ACTS.values() for key in keys_of_act(act))))
+)
 
 
 def read_acts(root: Section, first: int = 1) -> tuple[TimedAct, ...]:
@@ -72,9 +74,8 @@ def _read_timed(section: Section, first: int) -> TimedAct:
 
 
 def _read_act(section: Section) -> Act:
-    times = ("id", "at_s", "at_ms")
     if "do" in section.values:
-        words = Section.of(section.path, section.values, ("do", *times), section.reading)
+        words = Section.of(section.path, section.values, ("do", "id", *_TIMES), section.reading)
         try:
             return act_of(words.get("do", _LINE))
         except WordsError as error:
@@ -82,7 +83,7 @@ def _read_act(section: Section) -> Act:
     name = section.get("kind", TEXT)
     require_known(section.at("kind"), "act of administrators", name, list(ACTS))
     # Check the keys again, now that the act is known: `perm` is a mistake in one that deletes.
-    known = ("kind", *times, *keys_of_act(ACTS[name]))
+    known = ("kind", "id", *_TIMES, *keys_of_act(ACTS[name]))
     return Section.of(section.path, section.values, known, section.reading).build(ACTS[name])
 
 

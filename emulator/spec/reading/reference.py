@@ -1,49 +1,17 @@
-"""What may stand in a scenario file, read from the definitions that read the file: keys, options, presets, releases."""
+"""What a key or an option of a scenario file may be, read from the definitions that read the file."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
 import attrs
 
-from emulator.acts.catalogue import ACTS
 from emulator.base.attribute_docs import attribute_docs
-from emulator.spec.model.guest_limits import GuestLimits
-from emulator.spec.model.networks import Network, PrivateNetworkSpec
 from emulator.spec.model.presets import Preset
-from emulator.spec.model.producers import ProducerSpec
-from emulator.spec.model.proxies import ProxySpec
-from emulator.spec.model.scenario import (
-    AddressServerSpec,
-    BrokerSpec,
-    ConsumerGroupSpec,
-    ControllerSpec,
-    DomainSpec,
-    NameserverSpec,
-    Scenario,
-    StatefulSetSpec,
-    TopicSpec,
-)
-from emulator.spec.model.service_limits import ServiceLimits
-from emulator.spec.reading.acts import ActKeys, ActTimes
-from emulator.spec.reading.applications import ApplicationKeys
-from emulator.spec.reading.faults import FaultKeys, FaultTimes, NemesisTimes
-from emulator.spec.reading.node_tables import (
-    BrokerKeys,
-    ConsumerKeys,
-    ControllerKeys,
-    NameserverKeys,
-    OptionsKeys,
-    ScenarioKeys,
-)
-from emulator.spec.refusals.targets import KEYS
 from emulator.spec.tables.mistakes import require_known
 from emulator.spec.tables.releases import RELEASE, Release, set_by_release
-from faults.catalogue import FAULTS, fields_of, scope_of
-from nodes.client.producer.keys import KeyDistribution, MessageKeys
-from nodes.client.producer.partitions import TopicPartitions
 from nodes.config import (
     NOT_IN_LITE_PULL,
     NOT_IN_PULL,
@@ -58,7 +26,6 @@ from nodes.config import (
     StatefulSetConfig,
     options,
 )
-from nodes.config.accounts import PlainAccessConfig
 from nodes.config.client5 import Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 from nodes.config.proxy import ProxyConfig
 from nodes.fields import key_of, rule_of, unit_of
@@ -82,15 +49,6 @@ ROLES: Mapping[str, type[Config]] = MappingProxyType(
 """Mapping role -> the class of its options."""
 _UNITS = {"_ms": "milliseconds", "_bytes": "bytes", "_percent": "percent", "_per_s": "per second"}
 """End of a key that says the unit -> the unit."""
-_FILLED_IN: Mapping[tuple[type, str], str] = MappingProxyType(
-    {
-        (AddressServerSpec, "nameservers"): "all",
-        (TopicSpec, "brokers"): "all that run at the start",
-        (ConsumerGroupSpec, "names"): "as count says",
-        (ProducerSpec, "name"): "producer-1, ...",
-    }
-)
-"""Fields that a file need not have, although the class needs them -> what stands in their place."""
 _PER_REPLICAS = (2, 3)
 _IN_CODE = re.compile(r"`([a-z0-9_]+)`")
 
@@ -100,7 +58,7 @@ class ReferenceEntry:
     """One key or option."""
 
     name: str
-    """As people write it; of a time also in the other unit: `run_for_s, run_for_ms`."""
+    """As people write it."""
     type: str
     """What it may be: `whole number >= 1`, `true or false`, `one of AVG, CONFIG`."""
     unit: str
@@ -128,77 +86,23 @@ def options_of(role: str) -> tuple[ReferenceEntry, ...]:
     listed = sorted(options(kind).items(), key=lambda named: named[0].lower())
     fixed = {LitePullConsumerConfig: NOT_IN_LITE_PULL, PullConsumerConfig: NOT_IN_PULL}.get(kind, ())
     release = (_release(),) if set_by_release(Release.ANCHOR, kind) else ()
-    return (*release, *(_entry(kind, item, _setters(kind, item.name)) for _, item in listed if item.name not in fixed))
+    named = (item for _, item in listed if item.name not in fixed)
+    return (*release, *(reference_entry(kind, item, _setters(kind, item.name)) for item in named))
 
 
-def sections() -> Mapping[str, tuple[ReferenceEntry, ...]]:
-    """Mapping heading of a section -> its keys, in the order of a scenario file, without the options of roles."""
-    return {
-        "[scenario]": (*_entries(Scenario), *_entries(ScenarioKeys)),
-        "[network]": _entries(Network),
-        "[guest_limits]": _entries(GuestLimits),
-        "[service]": _entries(ServiceLimits),
-        "[address_server]": _entries(AddressServerSpec),
-        "[[private_network]]": _entries(PrivateNetworkSpec),
-        "[nameserver]": _entries(NameserverKeys),
-        "[[nameserver]]": (*_entries(NameserverSpec), *_entries(OptionsKeys)),
-        "[[domain]]": _entries(DomainSpec),
-        "[controller]": _entries(ControllerKeys),
-        "[[controller]]": (*_entries(ControllerSpec), *_entries(OptionsKeys)),
-        "[[proxy]]": (*_entries(ProxySpec), *_entries(OptionsKeys)),
-        "[[broker]]": (*_entries(BrokerSpec), *_entries(BrokerKeys)),
-        "[[topic]]": _entries(TopicSpec),
-        "[[consumer]]": (*_entries(ConsumerGroupSpec), *_entries(ConsumerKeys)),
-        "[[producer]]": (*_entries(ProducerSpec), *_entries(ApplicationKeys), *_entries(OptionsKeys)),
-        "[producer.keys]": (*_entries(MessageKeys), _distribution()),
-        "[producer.partitions]": _entries(TopicPartitions),
-        "[[statefulset]]": (*_entries(StatefulSetSpec), *_entries(OptionsKeys)),
-        "[[account]]": _entries(PlainAccessConfig),
-        "[[fault]]": (*_entries(FaultKeys), *_entries(FaultTimes)),
-        "[[nemesis]]": (*_entries(FaultKeys), *_entries(NemesisTimes)),
-        "[[admin]]": (*_entries(ActKeys), *_entries(ActTimes)),
-    }
+def reference_entry(
+    kind: type, field: "attrs.Attribute[Any]", sets: tuple[tuple[str, str], ...] = ()
+) -> ReferenceEntry:
+    """What a field may be.
 
-
-def kinds_of_faults() -> Mapping[str, tuple[str, tuple[ReferenceEntry, ...]]]:
-    """Mapping kind of fault -> (what it does, its keys with those of every fault)."""
-    return {
-        kind: (
-            fault.wording.summary,
-            tuple(entry for part in (scope_of(fault), fault) for entry in _keys_of_part(part)),
-        )
-        for kind, fault in FAULTS.items()
-    }
-
-
-def kinds_of_acts() -> Mapping[str, tuple[str, tuple[ReferenceEntry, ...]]]:
-    """Mapping kind of act -> (what it does, its keys with those of every act)."""
-    return {kind: (act.wording.summary, _entries(act)) for kind, act in ACTS.items()}
-
-
-def _entries(kind: type) -> tuple[ReferenceEntry, ...]:
-    return tuple(_entry(kind, field) for field in attrs.fields(kind) if "rule" in field.metadata)
-
-
-def _keys_of_part(part: type) -> Iterator[ReferenceEntry]:
-    for field in fields_of(part):
-        yield attrs.evolve(_entry(part, field), name=KEYS.get(field.name, field.name))
-
-
-def _entry(kind: type, field: "attrs.Attribute[Any]", sets: tuple[tuple[str, str], ...] = ()) -> ReferenceEntry:
+    Args:
+        kind: the class of the field.
+        field: of a section, a fault, an act, or the options of a role.
+        sets: (preset or release, value) of each that sets it.
+    """
     key = key_of(field)
     unit = unit_of(field) or next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
-    expected = _type(kind, field, unit_of(field))
-    default = _FILLED_IN.get((kind, field.name)) or _default(field)
-    if field.metadata.get("span"):
-        key, unit = _in_both_units(key, unit)
-        # Of seconds, which may have a fraction.
-        expected = expected.replace("whole number >= 1", "number > 0").replace("whole number", "number")
-    return ReferenceEntry(key, expected, unit, default, _meaning(kind, field), sets)
-
-
-def _in_both_units(key: str, unit: str) -> tuple[str, str]:
-    return f"{key.removesuffix('_ms')}_s, {key}", f"seconds, {unit}"
+    return ReferenceEntry(key, _type(kind, field, unit_of(field)), unit, _default(field), _meaning(kind, field), sets)
 
 
 def _type(kind: type, field: "attrs.Attribute[Any]", unit: str) -> str:
@@ -265,9 +169,3 @@ def _set_by_preset(preset: Preset, kind: type[Config], name: str) -> str:
 def _release() -> ReferenceEntry:
     meaning = "A preset of the options that a release lacks or has with other defaults; others take precedence."
     return ReferenceEntry(RELEASE, f"one of {', '.join(Release)}", "", as_toml(Release.ANCHOR), meaning)
-
-
-def _distribution() -> ReferenceEntry:
-    kinds = ", ".join(KeyDistribution)
-    docs = attribute_docs(MessageKeys)
-    return ReferenceEntry("distribution", f"one of {kinds}", "", as_toml(KeyDistribution.UNIFORM), docs["distribution"])

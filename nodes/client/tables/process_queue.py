@@ -16,7 +16,6 @@ from nodes.protocol.model import Message
 REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
 PULL_MAX_IDLE_TIME_MS = 120_000
 NO_OFFSET = -1
-MAX_OFFSET_PROPERTY = "MAX_OFFSET"
 _MIB = 1024 * 1024
 EXPIRED_AT_ONCE_MAX = 16
 """Most attempts per run to send back messages whose listeners take too long."""
@@ -38,8 +37,6 @@ class ProcessQueue:
         """Messages cached or taken."""
         self.msg_size_bytes = 0
         """Sum of their bodies."""
-        self.msg_acc_count = 0
-        """Distance from the last pulled message to the end of the queue."""
         self.queue_offset_max = 0
         """Offset of the last inserted message, which may not be the largest one."""
         self.consuming = False
@@ -68,11 +65,6 @@ class ProcessQueue:
     def offsets(self) -> Sequence[int]:
         """Cached offsets, ascending, without those taken."""
         return self._keys
-
-    @property
-    def has_temp_message(self) -> bool:
-        """Whether a message is cached, without those taken."""
-        return bool(self._keys)
 
     @property
     def taken_offsets(self) -> tuple[int, ...]:
@@ -111,10 +103,6 @@ class ProcessQueue:
                 self.queue_offset_max = message.queue_offset
         dispatch = bool(self._keys) and not self.consuming
         self.consuming = self.consuming or dispatch
-        if messages:
-            end = messages[-1].properties.get(MAX_OFFSET_PROPERTY)
-            if end is not None and int(end) > messages[-1].queue_offset:
-                self.msg_acc_count = int(end) - messages[-1].queue_offset
         return dispatch
 
     def remove_messages(self, messages: Iterable[Message], *, now_ms: int) -> int:

@@ -52,15 +52,12 @@ Liveness = Callable[[str | None, str, int], ReplicaLiveInfo | None]
 
 
 class BrokerHeartbeats:
-    """The live brokers of one controller.
+    """The live brokers of one controller of the DLedger type.
 
-    Args:
-        drops_first_confirm_offset: whether the confirm offset of a first heartbeat counts as 0; false for the jRaft
-            type (`RaftBrokerHeartBeatManager`).
+    `RaftBrokerHeartBeatManager`, of the jRaft type, has other rules and no place here.
     """
 
-    def __init__(self, *, drops_first_confirm_offset: bool = True) -> None:
-        self._drops_first_confirm_offset = drops_first_confirm_offset
+    def __init__(self) -> None:
         self._live: dict[BrokerIdentity, ReplicaLiveInfo] = {}
 
     @property
@@ -88,9 +85,9 @@ class BrokerHeartbeats:
         confirm_offset = _or(header.confirm_offset, _NOT_SENT)
         known = self._live.get(broker)
         if known is None:
-            confirmed = 0 if self._drops_first_confirm_offset else confirm_offset
+            # What a first heartbeat says of the confirm offset is dropped.
             self._live[broker] = ReplicaLiveInfo(
-                header.broker_addr, now_ms, timeout_ms, channel, epoch, max_offset, confirmed, priority
+                header.broker_addr, now_ms, timeout_ms, channel, epoch, max_offset, 0, priority
             )
             return
         renewed = attrs.evolve(known, last_update_ms=now_ms, timeout_ms=timeout_ms, election_priority=priority)
@@ -130,10 +127,6 @@ class BrokerHeartbeats:
         for broker, _ in silent:
             del self._live[broker]
         return silent
-
-    def forget(self, broker: BrokerIdentity) -> None:
-        """Evict a broker whose channel was closed elsewhere."""
-        self._live.pop(broker, None)
 
     def on_channel_close(self, channel: Hashable) -> BrokerIdentity | None:
         """Evict the first broker that used a channel; others that share it stay.

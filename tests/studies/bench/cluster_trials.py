@@ -7,12 +7,12 @@ from pathlib import Path
 from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.run import run_scenario
-from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Network, Scenario, TopicSpec, load
 from emulator.spec.model.scenario import numbered
 from emulator.time.mode import TimeMode
 from emulator.trace.segments import SegmentWriter
 from nodes.config import BrokerConfig
+from studies.process_log import open_log
 
 _NS = 1_000_000_000
 _SPREAD_MS = 3_000

@@ -7,7 +7,6 @@ from pathlib import Path
 from emulator.cluster import Cluster
 from emulator.cluster.operator import ClusterTargets
 from emulator.machine.world import World, run_world
-from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model.presets import Preset
 from emulator.spec.model.scenario import ControllerSpec, numbered
@@ -16,6 +15,7 @@ from emulator.time.mode import TimeMode
 from emulator.trace.segments import SegmentWriter
 from faults.target import Lead
 from nodes.config import BrokerConfig, NameserverConfig
+from studies.process_log import open_log
 
 _NS = 1_000_000_000
 _REPLICAS = 3

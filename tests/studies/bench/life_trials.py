@@ -10,7 +10,6 @@ import trio
 
 from emulator.cluster import Cluster
 from emulator.machine.world import World, run_world
-from emulator.run.log import open_log
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model.scenario import numbered
 from emulator.time.mode import TimeMode
@@ -19,6 +18,7 @@ from emulator.trace.schema import OWNERSHIP, TraceTable
 from emulator.trace.segments import SegmentWriter
 from nodes.beliefs import OwnershipEvent
 from nodes.config import ConsumerConfig
+from studies.process_log import open_log
 
 _NS = 1_000_000_000
 _TOPIC = "orders"

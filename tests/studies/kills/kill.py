@@ -12,8 +12,9 @@ import attrs
 
 from emulator.time.mode import TimeMode
 from emulator.trace.recorder import WRITE_EVERY_S
-from emulator.trace.run_directory import NotARunError, RunEnd, open_run, table_rows
+from emulator.trace.run_directory import NotARunError, RunEnd, open_run
 from emulator.trace.schema import TABLES
+from support.run_rows import table_rows
 
 SLACK_S = 0.25
 """How much later than promised rows may be written."""

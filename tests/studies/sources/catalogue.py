@@ -5,7 +5,7 @@ from pathlib import Path
 
 import attrs
 
-from emulator.run.log import open_log
+from studies.process_log import open_log
 from studies.sources import assigners, locks, members, notices, offsets, queues, shares
 from studies.sources.allocations import Compared
 from studies.sources.source import Row, Source, compare, judge

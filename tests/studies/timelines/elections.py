@@ -14,12 +14,12 @@ from typing import Any
 import attrs
 
 from emulator.spec import Scenario
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, MESSAGES, RPC
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind, LifecycleEvent, MessageEvent
 from nodes.protocol.codes import RequestCode
 from studies.timelines.events import BeliefRow, Instants
+from support.run_rows import table_rows
 
 _NS = 1_000_000_000
 _REPLICAS = 3

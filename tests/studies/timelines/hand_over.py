@@ -11,11 +11,11 @@ from pathlib import Path
 import attrs
 
 from emulator.spec import Scenario
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import FAULTS, LIFECYCLE, MESSAGES, OWNERSHIP
 from faults.plan import Phase
 from nodes.beliefs import LifecycleEvent, MessageEvent, OwnershipEvent
 from studies.timelines.events import Instants
+from support.run_rows import table_rows
 
 _NS = 1_000_000_000
 _ENDS = (LifecycleEvent.KILLED, LifecycleEvent.STOPPED)

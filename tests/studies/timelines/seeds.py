@@ -14,7 +14,6 @@ import attrs
 from emulator.run import run_scenario
 from emulator.spec import Scenario, load
 from emulator.spec.model.addresses import addresses
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import BELIEFS, FAULTS, LIFECYCLE, RPC
 from faults.plan import Phase
 from nodes.beliefs import BeliefKind
@@ -24,6 +23,7 @@ from studies.timelines.events import BeliefRow, CallRow, Cast, Instants, LifeRow
 from studies.timelines.hand_over import hand_over, read_hand_over
 from studies.timelines.real import Span
 from studies.timelines.special import special_messages
+from support.run_rows import table_rows
 
 _KINDS = tuple(
     kind.value

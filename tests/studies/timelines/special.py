@@ -7,12 +7,12 @@ from pathlib import Path
 import attrs
 
 from emulator.spec import Scenario
-from emulator.trace.run_directory import table_rows
 from emulator.trace.schema import FAULTS, MESSAGES
 from faults.plan import Phase
 from nodes.beliefs import MessageEvent
 from nodes.protocol.names import SCHEDULE_TOPIC
 from studies.timelines.events import Instants
+from support.run_rows import table_rows
 
 _DELAYED = "reminders"
 _NS_PER_S = 1_000_000_000

@@ -162,10 +162,6 @@ class ConsumerOffsetManager:
 
     # Removal
 
-    def clean_offset(self, group: str) -> None:
-        """Remove the stored offsets of a group, not its pending resets."""
-        _drop_group(self._offsets, group)
-
     def remove_offset(self, group: str) -> None:
         """Remove everything of a group."""
         _drop_group(self._offsets, group)
@@ -176,22 +172,6 @@ class ConsumerOffsetManager:
         """Remove the stored offsets of a topic, not its pending resets."""
         for key in [key for key in self._offsets if _split(key) and _split(key)[0] == topic]:
             del self._offsets[key]
-
-    def scan_unsubscribed_topic(
-        self, is_subscribed: Callable[[str, str], bool], min_offset: Callable[[str, int], int]
-    ) -> None:
-        """Remove offsets without subscription whose messages the store has deleted.
-
-        Args:
-            is_subscribed: whether a (group, topic) is known from a heartbeat or a pull.
-            min_offset: first offset in the store of (topic, queue id).
-        """
-        for key, queues in list(self._offsets.items()):
-            parts = _split(key)
-            if parts and queues and not is_subscribed(parts[1], parts[0]):
-                topic = parts[0]
-                if all(offset <= min_offset(topic, queue_id) for queue_id, offset in queues.items()):
-                    del self._offsets[key]
 
     # Copies
 

@@ -196,10 +196,6 @@ class ConsumerManager:
         """Information from pulls by group; the caller must not change it."""
         return self._compensation
 
-    def compensation(self, group: str) -> ConsumerGroup | None:
-        """Information from pulls about a group; the caller must not change it."""
-        return self._compensation.get(group)
-
     # Heartbeats
 
     def register_consumer(

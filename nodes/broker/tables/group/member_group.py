@@ -284,8 +284,3 @@ class MemberGroup:
     def end_isolation(self) -> None:
         """Let this broker register, send heartbeats and track the minimum."""
         self.isolated = False
-
-    def stop_service(self) -> tuple[Effect, ...]:
-        """Go offline without unregistering."""
-        self.isolated = True
-        return (ChangeSpecialService(running=False),)

@@ -123,12 +123,6 @@ class SubscriptionGroupManager:
         self._groups.pop(group, None)
         self._forbidden.pop(group, None)
 
-    def disable_consume(self, group: str, *, now_ms: int, state_version: int = 0) -> None:
-        """Disable the consumption of a group."""
-        config = self._groups.get(group)
-        if config is not None:
-            self._put(attrs.evolve(config, consume_enable=False), now_ms, state_version)
-
     # Forbidden bits
 
     def get_forbidden(self, group: str, topic: str) -> int:

@@ -20,9 +20,8 @@ from nodes.protocol.model import (
     DataVersion,
     PermName,
     TopicConfig,
-    TopicSysFlag,
 )
-from nodes.protocol.names import SCHEDULE_TOPIC
+from nodes.protocol.names import SCHEDULE_TOPIC, reply_topic
 from nodes.values import frozen
 
 INHERITABLE = READ_WRITE | PermName.INHERIT
@@ -215,26 +214,6 @@ class TopicConfigManager:
             self._put(known, now_ms, state_version)
         return TopicLookup(known)
 
-    def update_topic_unit_flag(self, topic: str, *, unit: bool, now_ms: int, state_version: int = 0) -> bool:
-        """Set whether a topic belongs to a unit; returns whether it exists, and so has to be registered."""
-        return self._change_sys_flag(topic, TopicSysFlag.UNIT, wanted=unit, now_ms=now_ms, state_version=state_version)
-
-    def update_topic_unit_sub_flag(
-        self, topic: str, *, has_unit_sub: bool, now_ms: int, state_version: int = 0
-    ) -> bool:
-        """Set whether a topic is subscribed to from a unit; returns as `update_topic_unit_flag`."""
-        return self._change_sys_flag(
-            topic, TopicSysFlag.UNIT_SUB, wanted=has_unit_sub, now_ms=now_ms, state_version=state_version
-        )
-
-    def _change_sys_flag(self, topic: str, bit: TopicSysFlag, *, wanted: bool, now_ms: int, state_version: int) -> bool:
-        known = self._topics.get(topic)
-        if known is None:
-            return False
-        flag = known.topic_sys_flag | bit if wanted else known.topic_sys_flag & ~bit
-        self._put(attrs.evolve(known, topic_sys_flag=int(flag)), now_ms, state_version)
-        return True
-
     def update_order_topic_config(self, topics: Iterable[str], *, now_ms: int, state_version: int = 0) -> bool:
         """Mark topics as ordered that the nameserver lists, never unmark; returns whether anything has changed."""
         changed = False
@@ -312,7 +291,7 @@ def _system_topics(cluster: str, broker_name: str) -> tuple[TopicConfig, ...]:
         TopicConfig("BenchmarkTest", 1024, 1024),
         TopicConfig("OFFSET_MOVED_EVENT", 1, 1),
         TopicConfig(SCHEDULE_TOPIC, SCHEDULE_QUEUE_NUMS, SCHEDULE_QUEUE_NUMS),
-        TopicConfig(f"{cluster}_REPLY_TOPIC", 1, 1),
+        TopicConfig(reply_topic(cluster), 1, 1),
         TopicConfig(f"rmq_sys_REVIVE_LOG_{cluster}", 8, 8),
         TopicConfig(f"{SYNC_BROKER_MEMBER_TOPIC_PREFIX}{broker_name}", 1, 1, int(PermName.INHERIT)),
         TopicConfig("RMQ_SYS_TRANS_HALF_TOPIC", 1, 1),

@@ -38,12 +38,6 @@ class TimerLogPositions:
         self.end += size
         return position
 
-    @property
-    def last_unit_in_file(self) -> int:
-        """Where the last record of a full file stands."""
-        usable = self._file_size - _BLANK_SIZE
-        return usable - usable % UNIT_SIZE - UNIT_SIZE
-
 
 @frozen
 class TimerRecord:

@@ -33,7 +33,6 @@ TIMER_TOPIC = f"{SYSTEM_TOPIC_PREFIX}wheel_timer"
 MAGIC_DEFAULT = 1
 MAGIC_ROLL = 2
 MAGIC_DELETE = 4
-_MAGIC_BITS = 0xF
 ASKING = frozenset((TIMER_DELAY_SEC, TIMER_DELAY_MS, TIMER_DELIVER_MS))
 """How a message asks for a time."""
 NEVER_ENQUEUED = LONG_MAX
@@ -146,11 +145,6 @@ def place_in_wheel(
         return Enqueued(slot_ms, magic)
     half = beyond_ms < roll_window_slots // 3 * precision_ms
     return Enqueued(write_time_ms + (roll_window_slots // 2 * precision_ms if half else window_ms), magic | MAGIC_ROLL)
-
-
-def is_magic_ok(magic: int) -> bool:
-    """Whether a record of the timer log has flags that are known."""
-    return magic | _MAGIC_BITS == _MAGIC_BITS
 
 
 def build_delete_key(real_topic: str, unique_key: str) -> str:

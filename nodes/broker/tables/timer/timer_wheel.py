@@ -10,12 +10,8 @@ Mirrors:
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
-import attrs
-
 from nodes.values import frozen
 
-IGNORE = -2
-"""A position that is to stay as it is."""
 NO_POSITION = -1
 DAY_SLOTS = 7 * 24 * 3600
 """How many units RocketMQ's wheel covers, however long a unit is: seven days of seconds."""
@@ -49,10 +45,6 @@ class TimerWheel:
         self._times: list[int] = []
         """The beginnings of all slots, ascending."""
 
-    def get_slot_index(self, time_ms: int) -> int:
-        """Where the slot of an instant stands."""
-        return time_ms // self.precision_ms % (self.slots_total * 2)
-
     def get_slot(self, time_ms: int) -> Slot:
         """The slot of an instant; an empty one if the place belongs to another round."""
         unit = time_ms // self.precision_ms
@@ -69,35 +61,6 @@ class TimerWheel:
         """The beginning of the first slot from an instant on that was written; None: there is none."""
         place = bisect_left(self._times, time_ms)
         return self._times[place] if place < len(self._times) else None
-
-    def revise_slot(self, time_ms: int, first_pos: int, last_pos: int, *, force: bool) -> None:
-        """Correct the ends of a chain, as after a start, when the timer log is read again.
-
-        Args:
-            first_pos: where it begins, or `IGNORE`.
-            last_pos: where it ends, or `IGNORE`.
-            force: take the place if it belongs to another round; it keeps that one's count.
-        """
-        index = self.get_slot_index(time_ms)
-        slot = self._slots.get(index, Slot(time_ms=0, first_pos=0, last_pos=0))
-        if slot.time_ms == self._begin(time_ms):
-            first = slot.first_pos if first_pos == IGNORE else first_pos
-            last = slot.last_pos if last_pos == IGNORE else last_pos
-            self._set(index, attrs.evolve(slot, first_pos=first, last_pos=last))
-        elif force:
-            first = last_pos if first_pos == IGNORE else first_pos
-            begin = self._begin(time_ms)
-            self._set(index, attrs.evolve(slot, time_ms=begin, first_pos=first, last_pos=last_pos))
-
-    def check_phy_pos(self, time_start_ms: int, max_offset: int) -> int | None:
-        """The first position of all chains that reach beyond the end of the timer log; None if none does.
-
-        Args:
-            time_start_ms: of the round that is looked at.
-            max_offset: the end of the timer log.
-        """
-        beyond = [slot.first_pos for slot in self._round(time_start_ms) if slot.last_pos > max_offset]
-        return min(beyond, default=None)
 
     def get_num(self, time_ms: int) -> int:
         """How many messages a slot has."""
