@@ -99,6 +99,7 @@ def test_a_cold_start_takes_a_second_since_the_first_look_finds_no_controller():
         await group.until(lambda: group.leader_id)
         late = ManagedBroker(group.operator, 1, group.addresses)
         began = await group.until(lambda: True)
+        late.manager.start_probing()
         assert await late.manager.start_basic_service()
         return await group.until(lambda: True) - began
 

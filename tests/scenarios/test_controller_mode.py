@@ -13,8 +13,10 @@ from emulator.spec import loads
 from emulator.testing import execute
 from emulator.testing.trace import Trace
 from emulator.trace.run_directory import open_run
+from emulator.trace.schema import RPC
 from nodes.controller.tables.replicated_state import ReplicatedState
 from nodes.protocol.codes import RequestCode
+from support.run_rows import table_rows
 
 TEXT = """
 [scenario]
@@ -100,6 +102,18 @@ def killed(tmp_path_factory):
 @pytest.fixture(scope="module")
 def frozen(tmp_path_factory):
     return Executed(tmp_path_factory.mktemp("frozen"), AWAY.format(verb="suspend", node="ba"))
+
+
+@pytest.mark.trap("K26")
+def test_a_controller_that_comes_after_the_brokers_hears_their_heartbeats_from_the_next_probe_on(tmp_path):
+    late = '[[fault]]\nid = "late"\ndo = "kill controller-1"\nat_s = 0\nfor_s = 20\n'
+    run = Executed(tmp_path, late, run_for_ms=30_000).path
+    heartbeats = ("code", "=", RequestCode.BROKER_HEARTBEAT), ("dst", "=", "controller-1")
+    rows = list(table_rows(run, RPC, ("src", "t_ns"), *heartbeats))
+    first = {row["src"]: row["t_ns"] / 10**9 for row in reversed(rows)}
+
+    assert sorted(first) == ["ba", "ba-s1", "ba-s2"]
+    assert all(20 < at_s < 24.5 for at_s in first.values()), first
 
 
 def test_brokers_get_ids_and_the_first_that_asks_is_master(killed):

@@ -136,6 +136,7 @@ class ControlledReplica(Part):
             initial_delay_ms=ELECTED_INITIAL_DELAY_MS, full_sync_interval_ms=ELECTED_FULL_SYNC_INTERVAL_MS
         )
         self._believe()
+        self._manager.start_probing()
         if not await self._manager.start_basic_service():
             self._host.start_soon(self._start_again, name="ReplicasManager")
 

@@ -76,7 +76,8 @@ class ReplicasManager:
         """The controllers that could be reached when it was last tried; heartbeats go to them alone."""
 
     def start_probing(self) -> None:
-        """Run the thread that tries every 3 s which controllers can be reached."""
+        """Try which controllers can be reached, now and every 3 s."""
+        self._probe()
         self._host.start_soon(self._probe_periodically, name="scanAvailableControllerAddresses")
 
     async def _probe_periodically(self) -> None:
@@ -104,7 +105,7 @@ class ReplicasManager:
         """
         role = self._role
         if role.state is StartState.INITIAL:
-            self._probe()  # which takes longer than it takes to look whom it found, so the first try finds no one
+            # Probes take longer than it takes to look whom they found, so the first try after a start finds no one.
             if not await self._find_leader_with_retries():
                 return False
             self._perform(role.on_leader_found())
