@@ -12,7 +12,7 @@ import attrs
 import trio
 
 from emulator.base.errors import UserError
-from emulator.cluster import Cluster, NodeCrashedError
+from emulator.cluster.cluster import Cluster, NodeCrashedError
 from emulator.cluster.operator import Operator, asks_for_owner
 from emulator.cluster.schedule import Schedule
 from emulator.console.by_hand import ByHand, scenario_by_hand
