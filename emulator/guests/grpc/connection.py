@@ -19,8 +19,7 @@ from hpack import HeaderTuple
 from hyperframe.frame import Frame, GoAwayFrame
 
 from emulator.guests.grpc.call_head import CallHead
-from emulator.guests.grpc.floods import FloodGuard
-from emulator.guests.grpc.frame_heads import PREFACE, FrameHeads
+from emulator.guests.grpc.floods import PREFACE, FloodGuard, FrameHeads
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.message_frames import MessageAssembler, framed
 from emulator.guests.grpc.send_queues import SendQueues
