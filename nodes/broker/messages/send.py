@@ -24,7 +24,7 @@ from nodes.broker.tables.store.accepted_message import (
     region_fields,
     too_large_remark,
 )
-from nodes.broker.tables.store.put_refusal import put_refusal
+from nodes.broker.tables.store.put_message_result import put_refusal
 from nodes.broker.tables.store.transaction_messages import half_message, is_prepared
 from nodes.cause import cause
 from nodes.host import Channel
