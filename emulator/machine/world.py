@@ -12,8 +12,7 @@ import structlog
 import trio
 
 from emulator.base.errors import unwrap_group
-from emulator.guests.access import GuestAccess
-from emulator.guests.guests import Guests
+from emulator.guests.guests import GuestAccess, Guests
 from emulator.guests.listeners import GrpcGuestListeners, LoopbackGuestListeners
 from emulator.machine.domain_names import DomainNames
 from emulator.machine.garbage import Garbage, rare_garbage_collection
