@@ -6,8 +6,7 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
 from nodes.broker.messages.single_active import SingleActive
-from nodes.broker.part import Part
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.metadata.attributes import is_compaction

@@ -8,8 +8,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.put_message import Flush, PutMessage
-from nodes.broker.part import Part
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
 from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
 from nodes.broker.tables.ha.ha_in_sync import NOT_ENOUGH_REMARK
