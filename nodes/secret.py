@@ -26,6 +26,11 @@ _SECRET_FIELDS = (
 would let one try keys out."""
 _MARK = re.compile(r"\*{3}\d*")
 _REFERENCE = re.compile(r"(env|file):\s*(\S.*)")
+_SECRET_NAME = re.compile(
+    r"(?:access|api|auth|private|signing)[_.-]?key|secret|passw(?:or)?d|passphrase|pwd|credential|token|signature"
+    r"|(?<![a-z])[as]k(?![a-z])|initAuthenticationUser|GrpcExporterHeader",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(SECRET_OPTIONS)})(?P<between>[\"']?+\s*+[=:]?+\s*+)"
     r"(?!env:|file:|\{|\*{3})(?P<value>\"[^\"]*\"?|'[^']*'?|[^\s}][^}\n]*?(?=\s*,\s*\w+\s*=|\}|\n|\Z))"
@@ -217,3 +222,8 @@ def mentions_secret(text: str) -> bool:
 def masked(text: str) -> str:
     """What somebody has typed, such as a verb with its words, with the mask in place of each secret in it."""
     return _NAMED.sub(lambda found: f"{found['name']}{found['between']}{MASK}", text) if mentions_secret(text) else text
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether the value of an option of RocketMQ, or of one that it does not know, is a secret."""
+    return _SECRET_NAME.search(name) is not None

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from emulator.base.frozen_objects import frozen_objects
+from emulator.base.process_wide import frozen_objects
 
 pytest_plugins = ["support.kinds", "support.one_spark", "support.times", "support.trap_marks"]
 

@@ -368,6 +368,23 @@ def option_table(*, may_be_empty: bool = False) -> Any:
     return checked(rule, NO_TEXTS if may_be_empty else attrs.NOTHING, converter=_texts)
 
 
+def _are_changes_of_attributes(text: object) -> bool:
+    if not isinstance(text, str) or not text.isprintable():
+        return False
+    pairs = [entry.partition("=") for entry in text.split(",")] if text else []
+    signed = all(len(key) > 1 and key[0] == ("+" if equals else "-") for key, equals, _ in pairs)
+    has_values = all(value and "=" not in value for _, equals, value in pairs if equals)
+    return signed and has_values and len({key[1:]: None for key, _, _ in pairs}) == len(pairs)
+
+
+_ATTRIBUTES = Rule("attributes +KEY=VALUE or -KEY, separated by commas, each key once", _are_changes_of_attributes)
+
+
+def attributes_field() -> Any:
+    """Changes of attributes, `+message.type=FIFO,-cleanup.policy`, as in the option of mqadmin; empty: none."""
+    return checked(_ATTRIBUTES, "")
+
+
 def options_of(words: Words, wording: Wording) -> dict[str, str]:
     """The options in words `NAME=VALUE`.
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, Places, option_table, place
-from emulator.acts.attributes import attributes_field
+from emulator.acts.act import Act, Concerned, Places, attributes_field, option_table, place
 from emulator.acts.topics import delete_topic
 from faults.words import Wording, is_whole
 from nodes.fields import INT_MAX, FieldError, choice, flag, shown, text, whole

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from emulator.acts.act import Act, Concerned, PlaceKind, Places, place
-from emulator.acts.attributes import attributes_field
+from emulator.acts.act import Act, Concerned, PlaceKind, Places, attributes_field, place
 from faults.words import Wording, Words
 from nodes.config.options import TOPIC_QUEUES_MAX
 from nodes.fields import Rule, checked, flag, text, whole

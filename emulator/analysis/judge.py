@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 
 from emulator.analysis.attribution.attribution import Attribution
-from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import IMPACTS
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.impacts.attributed import impacts_of
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.inputs.shared import SharedInputs

@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 
 from emulator.analysis.findings.context import Context, RowLookup
-from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import IMPACTS, Impact, impact_on
 from emulator.analysis.findings.symptom import Symptom, SymptomsOfKind
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.inputs.bounds import Bounds
 from emulator.analysis.measures.lag import LATENCIES
 from emulator.analysis.measures.measured import MEASURED, SERIES

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.services import Servers
 from emulator.analysis.measures.hand_overs import HAND_OVERS

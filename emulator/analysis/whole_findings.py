@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import attrs
 
-from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.report import TABLES_OF_REPORT
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from emulator.campaign.first_difference import difference
 from emulator.campaign.results import CaseResult
 from emulator.campaign.scenario_files import SCENARIOS, scenario_problem
 from emulator.lake.landing import another_run
+from emulator.lake.layout import RunEntry
 from emulator.lake.run_rows import scenario_digest, without_seed
-from emulator.lake.snapshot_entries import RunEntry
 from emulator.trace.index import INDEX
 from emulator.trace.run_directory import MANIFEST
 from emulator.trace.seals import BrokenSealError, checksum, unsealed

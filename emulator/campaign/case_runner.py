@@ -9,7 +9,7 @@ from typing import Self
 
 import attrs
 
-from emulator.base.frozen_objects import frozen_objects
+from emulator.base.process_wide import frozen_objects
 from emulator.campaign.answers import OUTPUT, answer_of, answered, died, printed_by
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import execute_scenario, run_in, warm_up

@@ -8,7 +8,7 @@ from shutil import rmtree
 
 import attrs
 
-from emulator.base.frozen_objects import frozen_objects
+from emulator.base.process_wide import frozen_objects
 from emulator.campaign.answers import OUTPUT, answer_of, answered, died, printed_by
 from emulator.campaign.campaign import Case, Keep
 from emulator.campaign.case import DiskError, execute_case, stays, warm_up

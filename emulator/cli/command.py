@@ -1,15 +1,19 @@
 """The command `rmqemu`: loads the command line, which may fail before any of its errors can be caught.
 
-Python would end with status 1 then, which says that an oracle was violated.
+Python would end with status 1 then, which says that an oracle was violated. Signals end a command as Ctrl-C does.
 """
 
 import atexit
 import gc
 import os
+import signal
 import traceback
+from types import FrameType
 from typing import NoReturn
 
 _BAD_INPUT, _INTERRUPTED = 2, 130
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""They end a command as Ctrl-C does: what it has made for itself is removed."""
 _NEW_OBJECTS_MAX = 20_000
 """So many objects more than were freed make Python look for garbage. By default, 700, it looks a hundred times while
 the command line is imported, which makes objects that stay."""
@@ -24,7 +28,6 @@ def main() -> None:
     atexit.register(gc.freeze)
     try:
         from emulator.cli.main import app
-        from emulator.cli.signals import end_on_signals
         from emulator.cli.terminal import NAME
     except KeyboardInterrupt:
         _end(b"", _INTERRUPTED)
@@ -35,7 +38,7 @@ def main() -> None:
             _end(traceback.format_exc().encode())
         except MemoryError:
             _end(_OUT_OF_MEMORY)
-    end_on_signals()
+    _end_on_signals()
     app(prog_name=NAME)
 
 
@@ -43,3 +46,23 @@ def _end(text: bytes, status: int = _BAD_INPUT) -> NoReturn:
     """End at once: there may be no memory to end in good order."""
     os.write(2, text)
     os._exit(status)
+
+
+def _end_on_signals() -> None:
+    """Have the first of them do what Ctrl-C does, whatever that is then, and the second end the process at once.
+
+    A signal that is ignored stays so, as with `nohup`.
+    """
+    for number in _ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    for number in _ENDING:
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, signal.SIG_DFL)
+    of_ctrl_c = signal.getsignal(signal.SIGINT)
+    if not callable(of_ctrl_c):  # ignored, as in a job that a script has in the background
+        raise KeyboardInterrupt
+    of_ctrl_c(signal.SIGINT, frame)

@@ -6,8 +6,8 @@ import attrs
 
 from emulator.base.printing import print_json, print_line
 from emulator.cli.terminal import tables_console
-from emulator.fidelity import one_trap, request_codes
-from emulator.fidelity.ledger import brief, ledger, render
+from emulator.fidelity import request_codes
+from emulator.fidelity.ledger import brief, ledger, lines_of, render, row_of
 
 
 def show_ledger(*, as_json: bool) -> None:
@@ -38,9 +38,9 @@ def show_trap(trap: str, *, as_json: bool) -> None:
     Raises:
         NoTrapError: no trap has this id.
     """
-    row = one_trap.row_of(trap)
+    row = row_of(trap)
     if as_json:
         print_json(json.dumps(attrs.asdict(row), indent=2, ensure_ascii=False))
         return
-    for line in one_trap.lines_of(row):
+    for line in lines_of(row):
         print_line(line)

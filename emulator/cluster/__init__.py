@@ -2,7 +2,3 @@
 
 May import `machine` and what is below it.
 """
-
-from emulator.cluster.cluster import Cluster, NodeCrashedError
-
-__all__ = ["Cluster", "NodeCrashedError"]

@@ -11,8 +11,8 @@ import trio
 
 from emulator.acts.act import Act, TimedAct
 from emulator.base.text import nearest
-from emulator.cluster import Cluster
 from emulator.cluster.administrator import ActResult
+from emulator.cluster.cluster import Cluster
 from emulator.cluster.effects import ImpossibleError
 from emulator.cluster.operator import Operator
 from emulator.console.by_hand import ByHand

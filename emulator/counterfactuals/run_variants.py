@@ -12,7 +12,7 @@ from emulator.analysis.findings.impact import IMPACTS
 from emulator.analysis.judge import judge_run
 from emulator.analysis.oracles.catalogue import ORACLES
 from emulator.base.errors import UserError
-from emulator.base.frozen_objects import frozen_objects
+from emulator.base.process_wide import frozen_objects
 from emulator.campaign.campaign import TIMEOUT_MS, cores
 from emulator.campaign.case import warm_up
 from emulator.campaign.forked import EndedChild, Forked

@@ -24,9 +24,8 @@ from emulator.dataset.workers import prepare
 from emulator.lake.filesystems import located
 from emulator.lake.gold import GOLD_TABLES, Gold, commit_gold, gold_of, gold_place, read_gold
 from emulator.lake.landing import land
-from emulator.lake.layout import STORED
+from emulator.lake.layout import STORED, FileEntry
 from emulator.lake.snapshot import Dataset, open_dataset
-from emulator.lake.snapshot_entries import FileEntry
 from emulator.lake.sources import RunSource
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.cause_windows import cause_windows

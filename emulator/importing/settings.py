@@ -6,8 +6,8 @@ import attrs
 
 from emulator.base.errors import UserError
 from emulator.spec.rocketmq.file_kinds import FileKind
-from emulator.spec.rocketmq.secret_names import is_secret_name
 from nodes.fields import shown
+from nodes.secret import is_secret_name
 
 _TEMPLATE = re.compile(
     r"^[ \t]*+\{\{"

@@ -15,7 +15,7 @@ from emulator.importing.settings import ConfigurationError
 from emulator.importing.yaml_files import YamlValue
 from emulator.spec.tables.bounds import NODE_NAME
 from faults.scale import MEMBERS_MAX
-from nodes.client.producer.partitions import PARTITIONS_MAX, TopicPartitions
+from nodes.client.producer.keys import PARTITIONS_MAX, TopicPartitions
 from nodes.client.tables.queue_selectors import KeyHash
 from nodes.config import Exclusivity
 from nodes.config.statefulset import PodManagementPolicy, UpdateStrategy

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.lake.filesystems import Location
-from emulator.lake.layout import ROWS_PER_FILE, ROWS_PER_GROUP, RUN, STORED, Stored
-from emulator.lake.snapshot_entries import FileEntry
+from emulator.lake.layout import ROWS_PER_FILE, ROWS_PER_GROUP, RUN, STORED, FileEntry, Stored
 from emulator.trace.schema import TraceTable
 from emulator.trace.seals import running_checksum
 from emulator.trace.stored import StoredTrace

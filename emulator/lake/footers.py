@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from emulator.base.files import require_regular
-from emulator.lake.layout import RUN, RUNS, STORED, Stored
-from emulator.lake.snapshot_entries import FileEntry
+from emulator.lake.layout import RUN, RUNS, STORED, FileEntry, Stored
 
 
 def footer_problem(path: Path, entry: FileEntry, tables: Mapping[str, Stored] = STORED) -> str:

@@ -23,8 +23,7 @@ from emulator.lake.exclusive import held
 from emulator.lake.files import PartFiles
 from emulator.lake.filesystems import Location, located
 from emulator.lake.footers import footer_problem
-from emulator.lake.layout import Stored
-from emulator.lake.snapshot_entries import FileEntry, RunEntry, entry_of
+from emulator.lake.layout import FileEntry, RunEntry, Stored, entry_of
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, sealed, unsealed
 

@@ -21,10 +21,9 @@ from emulator.lake.errors import DatasetError
 from emulator.lake.exclusive import Claim, dead_claims, held
 from emulator.lake.files import PartFiles, rows_with_run
 from emulator.lake.filesystems import Location, located
-from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, STORED, TRACE
+from emulator.lake.layout import PART, RUNS, RUNS_SCHEMA, STORED, TRACE, FileEntry, RunEntry
 from emulator.lake.run_rows import content_of, names_of, run_row
 from emulator.lake.snapshot import Snapshot, files_there, read_snapshot
-from emulator.lake.snapshot_entries import FileEntry, RunEntry
 from emulator.lake.sources import SNAPSHOT, RunSource, parts_of, sources_of
 from emulator.trace.run_directory import RunDirectory, RunEnd, open_run
 from emulator.trace.schema import TABLES

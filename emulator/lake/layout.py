@@ -1,4 +1,4 @@
-"""How a dataset lies on disk: its folders, the columns of its tables, and how Parquet stores them.
+"""How a dataset lies on disk: folders, tables and how Parquet stores them; what its snapshot says of files and runs.
 
     DATASET/
         dataset.json                    the snapshot: which files the dataset has
@@ -9,12 +9,14 @@ A table has the columns of `emulator.trace.schema` behind a first column `run`, 
 by seq. Many small runs share a file; a large run has several files.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import attrs
 import pyarrow as pa
 
 from emulator.trace.schema import BELIEFS, TABLES, ColumnType, TraceTable
+from nodes.fields import quoted, shown
 
 FORMAT_VERSION = 2
 """Version of the folders, of the columns of `runs` and of the snapshot."""
@@ -30,6 +32,8 @@ _RISING = ("seq", "t_ns", "cause", "sent_ns", "offset", "stored_ms", "began_ns",
 """Numbers that differ from row to row by little; all other columns have few different values."""
 _ARROW = {ColumnType.INT: pa.int64(), ColumnType.TEXT: pa.string()}
 _TEXTS, _NUMBERS = pa.map_(pa.string(), pa.string()), pa.map_(pa.string(), pa.int64())
+_NUMBER_MAX = 1 << 63
+_Entry = TypeVar("_Entry", "FileEntry", "RunEntry")
 
 RUNS_SCHEMA = pa.schema(
     [
@@ -101,3 +105,60 @@ STORED = {
     RUNS: Stored(RUNS, RUNS, RUNS_SCHEMA),
 }
 """Mapping name -> how the table is stored: those of the trace in their order, then `runs`."""
+
+
+@attrs.frozen
+class FileEntry:
+    """A file of a dataset."""
+
+    table: str
+    file: str
+    """Its path in the dataset."""
+    rows: int
+    bytes: int
+    checksum: str
+    """See `emulator.trace.seals.checksum`."""
+    first_run: str
+    last_run: str
+
+
+@attrs.frozen
+class RunEntry:
+    """A run of a dataset."""
+
+    run: str
+    rows: int
+    content: str
+    """See `emulator.lake.run_rows.content_of`."""
+    digest: str
+    """Of the rows; empty: the run has no manifest."""
+    release: str
+    campaign: str = ""
+    """Digest of the campaign that executed it; empty: it belongs to none, or an older release landed it."""
+    scenario: str = ""
+    """See `emulator.lake.run_rows.scenario_digest`; empty: an older release landed it."""
+
+
+def entry_of(kind: type[_Entry], plain: Mapping[str, Any], tables: Mapping[str, Stored] = STORED) -> _Entry:
+    """An entry that was written as JSON.
+
+    Args:
+        kind: of the entry.
+        plain: its fields.
+        tables: mapping name -> table, of which a file may be.
+
+    Raises:
+        KeyError: it lacks a field.
+        TypeError: it is none.
+        ValueError: a value cannot be of a dataset.
+    """
+    entry = kind(**plain)
+    for field in attrs.fields(kind):
+        value = getattr(entry, field.name)
+        is_number = isinstance(value, int) and 0 <= value < _NUMBER_MAX
+        if not (is_number if field.type is int else isinstance(value, str)):
+            raise ValueError(f"{field.name} {shown(repr(value))} of {kind.__name__}")
+    table = getattr(entry, "table", None)
+    if table is not None and table not in tables:
+        raise ValueError(f"there is no table {quoted(table)}")
+    return entry

@@ -17,8 +17,7 @@ from pyarrow import fs
 from emulator.lake.errors import DamagedDatasetError, DatasetError, NoDatasetError
 from emulator.lake.filesystems import Location, located
 from emulator.lake.footers import footer_problem
-from emulator.lake.layout import FORMAT_VERSION, RUNS, STORED, TRACE
-from emulator.lake.snapshot_entries import FileEntry, RunEntry, entry_of
+from emulator.lake.layout import FORMAT_VERSION, RUNS, STORED, TRACE, FileEntry, RunEntry, entry_of
 from emulator.lake.sources import SNAPSHOT
 from emulator.trace.schema import SCHEMA_VERSION
 from emulator.trace.seals import BrokenSealError, running_checksum, sealed, unsealed

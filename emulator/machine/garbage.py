@@ -2,8 +2,7 @@
 
 import gc
 
-from emulator.base.frozen_objects import is_frozen
-from emulator.base.process_wide import ProcessWide, Undo
+from emulator.base.process_wide import ProcessWide, Undo, is_frozen
 
 _MIN = 10_000
 """Objects that are always tolerated, a MB or two: a collection would take longer than a short run gains by it."""

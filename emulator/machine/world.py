@@ -1,4 +1,4 @@
-"""A world: one timeline, one network, one trace, in one of the three time modes."""
+"""A world: one timeline, one network, one trace, one service of domain names, in one of the three time modes."""
 
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -11,11 +11,10 @@ import attrs
 import structlog
 import trio
 
+from emulator.base.chance import named_stream
 from emulator.base.errors import unwrap_group
-from emulator.guests.access import GuestAccess
-from emulator.guests.guests import Guests
+from emulator.guests.guests import GuestAccess, Guests
 from emulator.guests.listeners import GrpcGuestListeners, LoopbackGuestListeners
-from emulator.machine.domain_names import DomainNames
 from emulator.machine.garbage import Garbage, rare_garbage_collection
 from emulator.network.fabric import Fabric
 from emulator.network.hub import MemoryCarrier
@@ -34,6 +33,36 @@ T = TypeVar("T")
 Stamp = Callable[[], tuple[int, int]]
 """Returns the emulated ns, and the seq of the last row."""
 _NO_GUESTS = GuestAccess()
+
+
+class DomainNames:
+    """A name service without a machine of its own: it always answers, and a change is seen by the next question.
+
+    Args:
+        seed: of the run.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._draws: dict[str, Callable[[int], int]] = {}
+        """Process -> what draws its addresses."""
+        self.ips: dict[str, tuple[str, ...]] = {}
+        """Domain name -> its IP addresses now; an administrator may change them."""
+
+    def lookup(self, domain: str) -> tuple[str, ...]:
+        """The IP addresses of a name; empty: there are none."""
+        return self.ips.get(domain, ())
+
+    def choose(self, domain: str, node: str, incarnation: int) -> str:
+        """The address to which a process connects, drawn as servers of names change the order; empty: none."""
+        ips = self.lookup(domain)
+        if len(ips) < 2:
+            return "".join(ips)
+        process = f"{node} {incarnation}"
+        if process not in self._draws:
+            stream = named_stream(self._seed, node, str(incarnation), "addresses of domain names")
+            self._draws[process] = stream.randrange
+        return ips[self._draws[process](len(ips))]
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import attrs
 import trio
 
-from emulator.cluster import NodeCrashedError
+from emulator.cluster.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.guests.address_book import OWN_ADDRESSES, ListenAddresses
 from emulator.run import RunResult, run_scenario

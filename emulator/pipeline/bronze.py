@@ -1,4 +1,4 @@
-"""Bronze: the landed tables of runs as DataFrames."""
+"""Bronze: the landed tables of runs as DataFrames, and the keys by which they are grouped and joined."""
 
 from collections.abc import Callable, Hashable, Mapping
 
@@ -6,6 +6,17 @@ import attrs
 from pyspark.sql import DataFrame
 
 from emulator.trace.schema import TraceTable
+
+PROCESS = ("run", "node", "incarnation")
+"""A process of a node."""
+SUBJECT = ("run", "kind", "role", "subject")
+"""What nodes of a role hold values of."""
+QUEUE = ("run", "group", "topic", "broker_name", "queue_id")
+"""A queue of a group."""
+PLACE = ("run", "topic", "broker_name", "queue_id")
+"""A queue of a topic."""
+MESSAGE = ("offset", "stored_ms", *reversed(PLACE))
+"""A message. A sort compares the first of these most often: numbers that differ from row to row, not names of runs."""
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from emulator.analysis.measures.lag import LATE_NS
-from emulator.pipeline.keys import MESSAGE, PLACE, QUEUE
+from emulator.pipeline.bronze import MESSAGE, PLACE, QUEUE
 from nodes.beliefs import BeliefKind, MessageEvent
 from nodes.protocol.model import MessageModel
 from nodes.units import NS_PER_MS

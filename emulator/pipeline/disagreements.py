@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from emulator.analysis.inputs.holdings import ViewPart
 from emulator.analysis.inputs.shared import MEMBERSHIP, OF_PROXIES, SHOWN, VIEWS
+from emulator.pipeline.bronze import QUEUE, SUBJECT
 from emulator.pipeline.intervals import before, edges_awake, in_order, level, with_run_end
-from emulator.pipeline.keys import QUEUE, SUBJECT
 from nodes.beliefs import BeliefKind
 
 _INTERVAL = ("start_ns", "end_ns", "censored")

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.analysis.inputs.holdings import ViewPart
-from emulator.pipeline.keys import SUBJECT
+from emulator.pipeline.bronze import SUBJECT
 from emulator.pipeline.processes import of_living
 from nodes.beliefs import BeliefKind
 from nodes.protocol.assigning import RebalanceMode

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 
 from emulator.analysis.inputs.holdings import ViewPart
 from emulator.history.processes import BEGINS
-from emulator.pipeline.bronze import Bronze
+from emulator.pipeline.bronze import QUEUE, Bronze
 from emulator.pipeline.intervals import edges, edges_awake, in_order, lasting, united, until_the_end
-from emulator.pipeline.keys import QUEUE
 from emulator.pipeline.processes import of_living
 from emulator.pipeline.queue_holds import taken_queues
 from emulator.spec.model.scenario import BROKER, CONSUMER, NAMESERVER

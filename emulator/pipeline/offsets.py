@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from emulator.pipeline.keys import QUEUE
+from emulator.pipeline.bronze import QUEUE
 from nodes.beliefs import MessageEvent, OwnershipEvent
 
 START = "start"

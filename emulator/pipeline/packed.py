@@ -20,8 +20,7 @@ from emulator.history.rows.reader import OF_TOPICS, UNREAD_KINDS
 from emulator.history.rows.reads import MessagesRead, Reads
 from emulator.history.rows.row_classes import LOST_EVENTS, ROWS, FrameCount
 from emulator.history.rows.shares import EVERYWHERE, PARTITIONED, WITH_KEYS
-from emulator.pipeline.bronze import Bronze
-from emulator.pipeline.keys import MESSAGE
+from emulator.pipeline.bronze import MESSAGE, Bronze
 from emulator.pipeline.rates import rates
 from emulator.trace.schema import BELIEFS, COUNTS, MESSAGES, RPC, TraceTable
 from nodes.beliefs import MessageEvent

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.history.processes import BEGINS, ENDS
-from emulator.pipeline.keys import PROCESS
+from emulator.pipeline.bronze import PROCESS
 from nodes.beliefs import LifecycleEvent
 
 _SPAN = "array<struct<start_ns: bigint, end_ns: bigint>>"

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from emulator.history.owners import OWNED, POPPED
-from emulator.pipeline.keys import QUEUE
+from emulator.pipeline.bronze import QUEUE
 from emulator.pipeline.processes import of_living
 from nodes.beliefs import OwnershipEvent
 

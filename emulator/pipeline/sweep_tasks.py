@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from emulator.analysis.arrow_tables import labelled, labelled_rows, schema_of_runs
-from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, judge_tables, report_of
 from emulator.analysis.measures.lag import LAG_SERIES

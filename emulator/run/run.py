@@ -12,15 +12,15 @@ import attrs
 import trio
 
 from emulator.base.errors import UserError
-from emulator.cluster import Cluster, NodeCrashedError
+from emulator.cluster.cluster import Cluster, NodeCrashedError
 from emulator.cluster.operator import Operator, asks_for_owner
 from emulator.cluster.schedule import Schedule
 from emulator.console.by_hand import ByHand, scenario_by_hand
 from emulator.console.guest_acts import GuestActs
 from emulator.console.session import Session
 from emulator.console.verbs import VERBS
-from emulator.guests.access import GuestAccess
 from emulator.guests.address_book import OWN_ADDRESSES, AddressBook, ListenAddresses, address_books
+from emulator.guests.guests import GuestAccess
 from emulator.guests.listeners import SocketGuestListeners
 from emulator.guests.views.guest_views import GuestViews
 from emulator.machine.garbage import rare_garbage_collection

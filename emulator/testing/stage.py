@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.cluster.operator import Operator
 from emulator.cluster.schedule import Schedule
 from emulator.machine.host import EmulatedHost

@@ -17,8 +17,8 @@ from nodes.allocation.strategy import AllocateMessageQueueStrategy, AllocationEr
 from nodes.config import NOT_INSIDE, STATEFUL, VIRTUAL_NODES_MAX, AllocateStrategy, ConsumerConfig
 from nodes.config.user_functions import FunctionKind, is_registered, user_function
 from nodes.fields import quoted, shown
+from nodes.protocol.assigning import StrategyParameters
 from nodes.protocol.model import MessageQueue
-from nodes.protocol.strategy_parameters import StrategyParameters
 from nodes.values import frozen
 
 STRATEGIES_OF_BROKERS: Mapping[str, AllocateMessageQueueStrategy] = MappingProxyType(

@@ -13,9 +13,8 @@ from functools import partial
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.part import Part
-from nodes.broker.tables.clients.assignments import MessageRequestModeManager
+from nodes.broker.tables.clients.assignments import MessageRequestModeManager, RebalanceSettings
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
-from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.pop.consumer_records import PopConsumerStore, decode_pop_records, encode_pop_records
 from nodes.broker.tables.store.message_store import MessageStore
 from nodes.broker.tables.timer.delay_offsets import DelayOffsets, TimerCheckPoint, encode_delay_offsets

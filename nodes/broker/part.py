@@ -1,5 +1,6 @@
-"""What a broker is made of."""
+"""What a broker is made of, and how its parts refuse requests."""
 
+from nodes.protocol.codes import ResponseCode
 from nodes.rpc.server import Handlers
 
 
@@ -24,3 +25,12 @@ class Part:
 
     async def stop(self) -> None:
         """Stop; returns when the parts after it may stop."""
+
+
+class RequestRefusedError(Exception):
+    """A request is refused, with the code and the remark of the answer; nothing was changed."""
+
+    def __init__(self, code: ResponseCode, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark

@@ -12,9 +12,8 @@ import trio
 from nodes.beliefs import Belief, BeliefKind
 from nodes.config import RemotingClientConfig
 from nodes.host import Channel, Host
-from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.acl_signature import SessionCredentials, authorization_of, date_time_of
 from nodes.protocol.answer_codes import STATUS_CODES
-from nodes.protocol.call_signature import authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader

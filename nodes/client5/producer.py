@@ -8,9 +8,8 @@ import attrs
 import trio
 
 from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord, attempt_key
-from nodes.client.producer.keys import KeyDraws, MessageKeys
+from nodes.client.producer.keys import KeyDraws, MessageKeys, TopicPartitions
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
-from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.producer.transactions import UniqIds
 from nodes.client5.client import Client5, StatusError
 from nodes.client5.grpc_channel import CallFailedError

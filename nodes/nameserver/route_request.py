@@ -1,17 +1,18 @@
-"""Requests for the route of a topic.
+"""Requests for the route of a topic, of which a client may want one zone alone.
 
 Mirrors:
     `org.apache.rocketmq.namesrv.processor.ClientRequestProcessor`.
 """
 
+import attrs
+
 from nodes.config import NameserverConfig
 from nodes.nameserver.tables.kv_config import KvConfigManager
-from nodes.nameserver.tables.route_answer import filter_by_zone
 from nodes.nameserver.tables.route_table import RouteTable
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.command import NO_FIELDS, Command
 from nodes.protocol.headers import GetRouteInfoRequestHeader
-from nodes.protocol.model import TopicRouteData
+from nodes.protocol.model import MASTER_ID, BrokerData, TopicRouteData
 from nodes.protocol.names import ORDER_TOPIC_CONFIG
 from nodes.protocol.registry import decode_header, encode_body
 
@@ -58,3 +59,32 @@ class RouteRequests:
         return self._routes.pick_up_topic_route(
             topic, self._kv_config.get(ORDER_TOPIC_CONFIG, topic) if ordered else None
         )
+
+
+def filter_by_zone(route: TopicRouteData, zone_name: str) -> TopicRouteData:
+    """Keep the groups of one zone, and groups without id 0; an acting master counts as id 0.
+
+    A blank zone keeps all.
+
+    Mirrors:
+        `org.apache.rocketmq.namesrv.route.ZoneRouteRPCHook`.
+    """
+    if not zone_name.strip():
+        return route
+    retained: list[BrokerData] = []
+    dropped: dict[str, BrokerData] = {}
+    for data in route.broker_datas:
+        same_zone = (data.zone_name or "").lower() == zone_name.lower()
+        if MASTER_ID not in data.broker_addrs or same_zone:
+            retained.append(data)
+        else:
+            dropped[data.broker_name] = data
+    hidden = {address: None for data in dropped.values() for address in data.broker_addrs.values()}
+    return attrs.evolve(
+        route,
+        queue_datas=tuple(data for data in route.queue_datas if data.broker_name not in dropped),
+        broker_datas=tuple(retained),
+        filter_server_table={
+            address: servers for address, servers in route.filter_server_table.items() if address not in hidden
+        },
+    )

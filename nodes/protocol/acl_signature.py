@@ -1,13 +1,15 @@
-"""The signature of a request: HmacSHA1 over the values of its header and its body.
+"""Signatures by HmacSHA1: of a request, over its header and body; of a call of RocketMQ 5, over its instant alone.
 
 Mirrors:
-    `org.apache.rocketmq.acl.common.AclClientRPCHook`, `AclUtils` and `AclSigner`.
+    `org.apache.rocketmq.acl.common.AclClientRPCHook`, `AclUtils` and `AclSigner`;
+    `org.apache.rocketmq.client.java.rpc.Signature`.
 """
 
 import base64
 import hashlib
 import hmac
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Self
 
 from nodes.protocol.command import VERSION
@@ -18,6 +20,9 @@ ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
 _UNIQUE_KEY_QUERY = "_UNIQUE_KEY_QUERY"
 _V4_9_3 = 399
 """Clients up to this version mark a query by a unique key after they have signed it."""
+_CALL_ALGORITHM = "MQv2-HMAC-SHA1"
+_CALL_DATE_TIME = "x-mq-date-time"
+_MS_PER_S = 1_000
 
 
 @frozen
@@ -52,7 +57,7 @@ def signed_content(fields: Mapping[str, str], body: bytes | None, version: int) 
 
 
 def signature(content: bytes, secret_key: str) -> str:
-    """The signature, in Base64."""
+    """The signature of a request, in Base64."""
     return base64.b64encode(hmac.new(secret_key.encode(), content, hashlib.sha1).digest()).decode()
 
 
@@ -60,3 +65,15 @@ def signed(fields: Mapping[str, str], body: bytes | None, *, access_key: str, se
     """The header of a request of this release with an access key and the signature."""
     named = {**fields, ACCESS_KEY: access_key}
     return {**named, SIGNATURE: signature(signed_content(named, body, VERSION), secret_key)}
+
+
+def date_time_of(now_ms: int) -> str:
+    """An instant as `x-mq-date-time` has it; the clients' zone is UTC."""
+    return datetime.fromtimestamp(now_ms // _MS_PER_S, UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def authorization_of(credentials: SessionCredentials, date_time: str) -> str:
+    """The value of `authorization` for a call at an instant: nothing else of the call is signed."""
+    key = credentials.secret_key.reveal().encode()
+    digest = hmac.new(key, date_time.encode(), hashlib.sha1).hexdigest().upper()
+    return f"{_CALL_ALGORITHM} Credential={credentials.access_key}, SignedHeaders={_CALL_DATE_TIME}, Signature={digest}"

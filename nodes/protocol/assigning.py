@@ -1,4 +1,4 @@
-"""Who allocates the queues of a group: its members, any broker, or one pinned broker, the assigner.
+"""Who allocates the queues of a group, and by what: its members, any broker, or one pinned broker, the assigner.
 
 RocketMQ 5.3.3 knows the first two. The assigner is the proposal of RocketMQ's mission "rebalancing architecture
 optimization"; its questions travel as QUERY_ASSIGNMENT with further fields, which RocketMQ's own brokers ignore.
@@ -7,7 +7,6 @@ optimization"; its questions travel as QUERY_ASSIGNMENT with further fields, whi
 from enum import StrEnum
 
 from nodes.protocol.model import MessageQueue
-from nodes.protocol.strategy_parameters import StrategyParameters
 from nodes.values import frozen
 
 
@@ -20,6 +19,24 @@ class RebalanceMode(StrEnum):
     """Any broker of the topic, from its own view, and without memory (RIP-19)."""
     ASSIGNER = "assigner"
     """One broker, the same for all members whose routes agree; it remembers what it has assigned."""
+
+
+@frozen
+class StrategyParameters:
+    """The options of a consumer that strategies read: texts and numbers, as in its configuration."""
+
+    message_queue_list: str | None = None
+    """CONFIG: queues as `topic@broker@queueId, ...`; None: never configured."""
+    consumeridcs: str | None = None
+    """MACHINE_ROOM: rooms; None: never set."""
+    machine_rooms: str | None = None
+    """MACHINE_ROOM_NEARBY: `room=prefix, ...`."""
+    inner: str = "AVG"
+    """MACHINE_ROOM_NEARBY: the strategy within one room."""
+    virtual_node_cnt: int = 10
+    """CONSISTENT_HASH: places of each member on the ring."""
+    hash_function: str | None = None
+    """CONSISTENT_HASH: a function of the user's own; None: RocketMQ's."""
 
 
 @frozen

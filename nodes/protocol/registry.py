@@ -7,14 +7,13 @@ from nodes.protocol.body_codec import decode_body, decode_body_cached, encode_bo
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.errors import ProtocolError
 from nodes.protocol.exchange import Exchange
-from nodes.protocol.exchanges.address_server import ADDRESS_SERVER_EXCHANGES
 from nodes.protocol.exchanges.admin import ADMIN_EXCHANGES
 from nodes.protocol.exchanges.auth import AUTH_EXCHANGES
 from nodes.protocol.exchanges.controllers import CONTROLLER_EXCHANGES
 from nodes.protocol.exchanges.groups import GROUP_EXCHANGES
 from nodes.protocol.exchanges.locks import LOCK_EXCHANGES
 from nodes.protocol.exchanges.messages import MESSAGE_EXCHANGES
-from nodes.protocol.exchanges.nameservers import NAMESERVER_EXCHANGES
+from nodes.protocol.exchanges.nameservers import ADDRESS_SERVER_EXCHANGES, NAMESERVER_EXCHANGES
 from nodes.protocol.exchanges.pop import POP_EXCHANGES
 from nodes.protocol.exchanges.proxies import PROXY_EXCHANGES
 from nodes.protocol.exchanges.statefulset import STATEFULSET_EXCHANGES

@@ -19,9 +19,9 @@ from nodes.proxy.client_manager import ClientManager
 from nodes.proxy.grpc_channels import GrpcClientChannel
 from nodes.proxy.metadata_service import MetadataService
 from nodes.proxy.tables.context import ProxyContext
+from nodes.proxy.tables.converter import ExpressionError, subscription_of
 from nodes.proxy.tables.errors import OK, CallError, JavaExceptionError
 from nodes.proxy.tables.settings import CONSUMERS
-from nodes.proxy.tables.subscriptions import ExpressionError, subscription_of
 from nodes.proxy.tables.topic_types import TopicMessageType
 from nodes.proxy.tables.validation import validate_consumer_group, validate_topic
 from nodes.proxy.transaction_service import TransactionService

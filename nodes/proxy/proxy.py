@@ -28,8 +28,7 @@ from nodes.proxy.receive_message_activity import ReceiveMessageActivity
 from nodes.proxy.remoting.consumer_manager import ConsumerManagerActivity
 from nodes.proxy.remoting.forwarder import RequestForwarder
 from nodes.proxy.remoting.messages import RemotingMessages
-from nodes.proxy.remoting.server import RemotingProtocolServer
-from nodes.proxy.remoting.thread_pools import RemotingThreadPools
+from nodes.proxy.remoting.server import RemotingProtocolServer, RemotingThreadPools
 from nodes.proxy.remoting_channels import RemotingChannelManager
 from nodes.proxy.route_activity import RouteActivity
 from nodes.proxy.send_message_activity import SendMessageActivity

@@ -17,11 +17,10 @@ from nodes.proxy.consumer_processor import ConsumerProcessor, PopResult, pop_hea
 from nodes.proxy.grpc_channels import GrpcChannelManager
 from nodes.proxy.receipt_handle_manager import ReceiptHandleManager
 from nodes.proxy.tables.context import ProxyContext
-from nodes.proxy.tables.converter import build_message, message_id_of
+from nodes.proxy.tables.converter import ExpressionError, build_message, message_id_of, subscription_of
 from nodes.proxy.tables.errors import OK, CallError, ProxyExceptionError, null_pointer
 from nodes.proxy.tables.receipt_handle import MessageReceiptHandle, decode_receipt_handle
 from nodes.proxy.tables.route_view import AddressableQueue, MessageQueueView
-from nodes.proxy.tables.subscriptions import ExpressionError, subscription_of
 from nodes.proxy.tables.validation import validate_consumer_group, validate_invisible_time, validate_topic
 from nodes.proxy.topic_route_service import TopicRouteService
 

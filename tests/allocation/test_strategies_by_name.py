@@ -15,9 +15,9 @@ from nodes.allocation.strategies import (
 from nodes.allocation.strategy import AllocationError
 from nodes.config import NOT_INSIDE, STATEFUL, AllocateStrategy, ConsumerConfig
 from nodes.config.user_functions import FunctionKind
+from nodes.protocol.assigning import StrategyParameters
 from nodes.protocol.model import MessageQueue
 from nodes.protocol.registry import decode_body, encode_body
-from nodes.protocol.strategy_parameters import StrategyParameters
 from support.every_case import each_case
 from support.own_code import OWN, OWN_CODE
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from nodes.allocation.allocating import defects, dividing_by
 from nodes.allocation.averagely import allocate_averagely
 from nodes.broker.tables.clients.pinned_assignments import AssignmentQuestion, PinnedAssignments
-from nodes.protocol.assigning import AssignmentClaim
+from nodes.protocol.assigning import AssignmentClaim, StrategyParameters
 from nodes.protocol.model import MessageQueue
-from nodes.protocol.strategy_parameters import StrategyParameters
 
 AVG = dividing_by(allocate_averagely, "g")
 GRACE_MS = 20_000

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import attrs
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.spec import Scenario, loads
 from emulator.trace.batches import RowBatch

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.client.producer.partitions import TopicPartitions
+from nodes.client.producer.keys import TopicPartitions
 from nodes.client.tables.queue_selectors import BY_KEY, KeyHash, SelectorName, select_by_hash, selector_of
 from nodes.protocol.model import MessageQueue
 

@@ -9,8 +9,8 @@ from conformance.executing import Adapter
 from nodes.client.consumer.consume_popped import ConsumeMessagePopConcurrentlyService
 from nodes.client.consumer.pop import PopMessages
 from nodes.client.tables.consumer_stats import ConsumerStats
-from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
 from nodes.client.tables.popped_messages import NoDelayLevelError, put_off_ms, retained_and_acknowledged
+from nodes.client.tables.process_queue import PopProcessQueue, PopRequest
 from nodes.config import ConsumerConfig
 from nodes.filter.filter_api import build_subscription_data, client_keeps
 from nodes.protocol.extra_info import build_extra_info

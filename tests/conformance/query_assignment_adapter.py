@@ -14,9 +14,8 @@ from nodes.allocation.strategies import STRATEGIES_OF_BROKERS
 from nodes.allocation.strategy import AllocationError
 from nodes.broker.clients.assigner import Assigner
 from nodes.broker.clients.query_assignment import QueryAssignment
-from nodes.broker.tables.clients.assignments import MessageRequestModeManager
+from nodes.broker.tables.clients.assignments import MessageRequestModeManager, RebalanceSettings
 from nodes.broker.tables.clients.consumers import ConsumerManager
-from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.metadata.subscription_groups import SubscriptionGroupManager
 from nodes.broker.tables.metadata.topics import TopicConfigManager
 from nodes.config import BrokerConfig

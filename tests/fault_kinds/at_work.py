@@ -4,7 +4,7 @@ from pathlib import Path
 
 import attrs
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.console.session import Session
 from emulator.console.state_verbs import shared_subjects
 from emulator.machine.power import PowerState

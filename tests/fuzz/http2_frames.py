@@ -8,7 +8,7 @@ from random import Random
 
 from hpack import Encoder
 
-from emulator.guests.grpc.frame_heads import PREFACE, FrameKind
+from emulator.guests.grpc.floods import PREFACE, FrameKind
 from emulator.guests.grpc.messages import ServiceMethod, message_class, service_methods
 
 _END_STREAM, _END_HEADERS = 0x1, 0x4

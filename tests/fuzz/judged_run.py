@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import trio
 
-from emulator.cluster import NodeCrashedError
+from emulator.cluster.cluster import NodeCrashedError
 from emulator.console.session import Session
 from emulator.network.endpoint import Endpoint
 from emulator.network.fabric import Fabric

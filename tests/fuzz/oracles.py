@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.spec import Scenario
 from emulator.spec.model.scenario import ADMINISTRATOR
 from faults.plan import TimedFault

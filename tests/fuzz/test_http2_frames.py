@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.guests.grpc.events import CallStarted, ConnectionEnded, MessageReceived
-from emulator.guests.grpc.frame_heads import PREFACE
+from emulator.guests.grpc.connection import CallStarted, ConnectionEnded, MessageReceived
+from emulator.guests.grpc.floods import PREFACE
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.server_connection import ServerConnection
 from emulator.guests.grpc.status import ConnectionLimitError, GrpcStatus

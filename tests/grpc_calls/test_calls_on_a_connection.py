@@ -7,7 +7,7 @@ from h2.errors import ErrorCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.guests.grpc.events import CallCancelled, CallStarted, ConnectionEnded, HalfClosed, MessageReceived
+from emulator.guests.grpc.connection import CallCancelled, CallStarted, ConnectionEnded, HalfClosed, MessageReceived
 from emulator.guests.grpc.status import ConnectionLimitError, GrpcStatus
 from support.h2_peer import H2Peer, frame, framed
 

@@ -8,7 +8,7 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 from hpack import Encoder
 
-from emulator.guests.grpc.events import CallCancelled, ConnectionEnded
+from emulator.guests.grpc.connection import CallCancelled, ConnectionEnded
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.server_connection import ServerConnection
 from emulator.guests.grpc.status import GrpcStatus

@@ -5,7 +5,7 @@ import struct
 
 from h2.errors import ErrorCodes
 
-from emulator.guests.grpc.events import CallCancelled, ConnectionEnded, MessageReceived
+from emulator.guests.grpc.connection import CallCancelled, ConnectionEnded, MessageReceived
 from emulator.guests.grpc.status import GrpcStatus
 from support.every_case import each_case
 from support.h2_peer import H2Peer, framed

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from analysis.trace_rows import HandMadeTrace, killed_run, write_run
 from emulator.lake.landing import Landed, commit
-from emulator.lake.snapshot_entries import RunEntry
+from emulator.lake.layout import RunEntry
 
 END_S = 40
 SCENARIO = {

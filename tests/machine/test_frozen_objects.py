@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from emulator.base.frozen_objects import frozen_objects, is_frozen
+from emulator.base.process_wide import frozen_objects, is_frozen
 from emulator.machine.world import run_world
 
 pytestmark = pytest.mark.usefixtures("nothing_is_frozen")

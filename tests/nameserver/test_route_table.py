@@ -1,7 +1,7 @@
 import attrs
 import pytest
 
-from nodes.nameserver.tables.route_answer import filter_by_zone
+from nodes.nameserver.route_request import filter_by_zone
 from nodes.nameserver.tables.route_table import BrokerAddress, RouteTable
 from nodes.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from nodes.protocol.headers import (

@@ -14,7 +14,7 @@ import pytest
 import trio._core._run as trio_run
 
 import emulator
-from emulator.cluster import NodeCrashedError
+from emulator.cluster.cluster import NodeCrashedError
 from emulator.notebook.engine import ClusterEndedError
 from emulator.run import RunError
 from emulator.spec import SpecError

@@ -21,7 +21,7 @@ from emulator.dataset.landed_runs import JudgedRuns, open_landed, read_gold_tabl
 from emulator.lake.filesystems import located
 from emulator.lake.gold import commit_gold
 from emulator.lake.landing import land
-from emulator.lake.snapshot_entries import FileEntry
+from emulator.lake.layout import FileEntry
 from emulator.pipeline.gold import BY_WINDOWS, READS, gold
 from emulator.pipeline.sweep_tasks import found, swept
 from emulator.pipeline.sweep_tasks import written as written_by_tasks

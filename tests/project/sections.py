@@ -38,8 +38,7 @@ from emulator.spec.reading.node_tables import (
 from emulator.spec.reading.reference import ReferenceEntry, as_toml, reference_entry
 from emulator.spec.refusals.targets import KEYS
 from faults.catalogue import FAULTS, fields_of, scope_of
-from nodes.client.producer.keys import KeyDistribution, MessageKeys
-from nodes.client.producer.partitions import TopicPartitions
+from nodes.client.producer.keys import KeyDistribution, MessageKeys, TopicPartitions
 from nodes.config.accounts import PlainAccessConfig
 
 _FILLED_IN: Mapping[tuple[type, str], str] = MappingProxyType(

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, recorded_marks, summary
-from emulator.fidelity.one_trap import lines_of
+from emulator.fidelity.ledger import Status, TrapMark, catalogue, ledger, lines_of, recorded_marks, summary
 from support.every_case import each_case
 from support.trap_marks import COLLECTED, MarkError, dump, read_mark
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from nodes.broker.tables.auth.errors import AuthenticationError, AuthorizationError
-from nodes.protocol.acl_signature import SessionCredentials
-from nodes.protocol.call_signature import authorization_of, date_time_of
+from nodes.protocol.acl_signature import SessionCredentials, authorization_of, date_time_of
 from nodes.protocol.headers_proxy import CallMetadataHeader
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import (

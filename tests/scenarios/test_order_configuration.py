@@ -2,7 +2,7 @@
 
 import attrs
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.machine.world import run_world
 from emulator.testing import TOPIC, a_scenario
 from nodes.broker.broker import Broker

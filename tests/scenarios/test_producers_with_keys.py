@@ -6,8 +6,7 @@ import pytest
 from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import TopicSpec
 from emulator.testing import RETRY, TOPIC, Stage, a_scenario, execute
-from nodes.client.producer.keys import KeyDistribution, MessageKeys
-from nodes.client.producer.partitions import TopicPartitions
+from nodes.client.producer.keys import KeyDistribution, MessageKeys, TopicPartitions
 from nodes.client.tables.queue_selectors import KeyHash, SelectorName, selector_of
 from nodes.config.client5 import Producer5Config
 from nodes.protocol.model import MessageQueue

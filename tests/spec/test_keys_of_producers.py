@@ -3,8 +3,7 @@
 import pytest
 
 from emulator.spec import SpecError, from_dict, loads, to_dict
-from nodes.client.producer.keys import KeyDistribution, MessageKeys
-from nodes.client.producer.partitions import TopicPartitions
+from nodes.client.producer.keys import KeyDistribution, MessageKeys, TopicPartitions
 from nodes.client.tables.queue_selectors import KeyHash, SelectorName
 from support.every_case import each_case
 from support.mistakes import only_mistake

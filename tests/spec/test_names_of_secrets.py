@@ -2,7 +2,7 @@
 
 from emulator.spec.rocketmq.file_kinds import FileKind
 from emulator.spec.rocketmq.known_options import known_options
-from emulator.spec.rocketmq.secret_names import is_secret_name
+from nodes.secret import is_secret_name
 from support.every_case import each_case
 
 

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from emulator.campaign.file import load_campaign
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.spec import SpecError, UserCode, from_dict, load, loads, to_dict
 from emulator.spec.code.permission_of_code import TRUSTED_FOLDERS
 from emulator.spec.reading.user_functions import named_code

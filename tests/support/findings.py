@@ -3,7 +3,7 @@
 from typing import Any
 
 from emulator.analysis.arrow_tables import SYMPTOMS
-from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.inputs.holdings import Divergence
 from emulator.analysis.inputs.offsets import OffsetAnomaly
 from emulator.analysis.oracles.offset_regressions import OFFSET_REGRESSIONS

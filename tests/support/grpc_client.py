@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import trio
 
 from emulator.guests.grpc.call_head import CallHead
-from emulator.guests.grpc.events import CallCancelled, CallEnded, ConnectionEnded, Event, MessageReceived
+from emulator.guests.grpc.connection import CallCancelled, CallEnded, ConnectionEnded, Event, MessageReceived
 from emulator.guests.grpc.flow import ByteStream, ConnectionFlow, Timers
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.status import ConnectionLimitError, GrpcError, GrpcStatus

@@ -7,8 +7,7 @@ from h2.exceptions import ProtocolError
 from hpack import HeaderTuple
 
 from emulator.guests.grpc.call_head import CONTENT_TYPE, CallHead, Headers
-from emulator.guests.grpc.connection import CallState, GrpcConnection
-from emulator.guests.grpc.events import CallEnded, Event
+from emulator.guests.grpc.connection import CallEnded, CallState, Event, GrpcConnection
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.message_frames import IDENTITY, MessageAssembler
 from emulator.guests.grpc.status import GrpcError, GrpcStatus

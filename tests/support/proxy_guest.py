@@ -9,8 +9,7 @@ from emulator.spec.model.proxies import ProxySpec
 from emulator.spec.model.scenario import BrokerSpec, Scenario, TopicSpec
 from emulator.testing import Caller, Stage, Trace, a_scenario, execute
 from nodes.config.proxy import ProxyConfig
-from nodes.protocol.acl_signature import SessionCredentials
-from nodes.protocol.call_signature import authorization_of, date_time_of
+from nodes.protocol.acl_signature import SessionCredentials, authorization_of, date_time_of
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.headers_proxy import CallMetadataHeader, GrpcErrorHeader
 from nodes.protocol.registry import EXCHANGES, decode_body, decode_header

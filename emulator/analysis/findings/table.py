@@ -7,7 +7,7 @@ names in place of addresses and client ids.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -57,6 +57,29 @@ class FindingTable(Generic[F]):
     def plain(self, rows: Iterable[F]) -> list[dict[str, Any]]:
         """Rows as plain values, ready for JSON."""
         return [{column.name: _plain(getattr(row, column.name)) for column in _columns(self.row_class)} for row in rows]
+
+
+@attrs.frozen(kw_only=True)
+class Findings:
+    """Everything that was found in the rows of a run."""
+
+    rows: Mapping[str, tuple[Any, ...]]
+    """Mapping name of a table -> its rows, in order of time, or of what they are about."""
+    agreed_ns: int | None
+    """First instant at which all agreed; None: they never did."""
+
+    def of(self, table: FindingTable[F]) -> tuple[F, ...]:
+        """The rows of a table."""
+        return self.rows[table.name]
+
+    def __getitem__(self, name: str) -> tuple[Any, ...]:
+        """The rows of the table with this name."""
+        return self.rows[name]
+
+    def only(self, changed: Mapping[FindingTable[Any], tuple[Any, ...]]) -> Self:
+        """The same with other rows in some tables."""
+        named = {table.name: rows for table, rows in changed.items()}
+        return attrs.evolve(self, rows={**self.rows, **named})
 
 
 def _columns(row_class: type[Any]) -> Iterator["attrs.Attribute[Any]"]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.symptom import SymptomKind
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.shared import VIEWS as KINDS_OF_VIEWS
 from emulator.analysis.measures.denied_requests import DENIED

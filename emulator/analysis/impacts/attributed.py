@@ -11,9 +11,9 @@ import attrs
 from emulator.analysis.attribution.attribution import Attribution, Causes
 from emulator.analysis.attribution.explanation import RuleOfRocketMQ, of_chains, ruled
 from emulator.analysis.findings.cause_share import merged_causes
-from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import Impact
 from emulator.analysis.findings.symptom import SymptomKind
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.impacts.amounts import UNITS, FindingKind, ImpactKey, impacts
 from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.shared import VIEWS as KINDS_OF_VIEWS

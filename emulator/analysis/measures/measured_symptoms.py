@@ -6,7 +6,6 @@ from itertools import groupby
 from operator import attrgetter
 
 from emulator.analysis.findings.context import Context
-from emulator.analysis.findings.found import Findings
 from emulator.analysis.findings.impact import IMPACTS, impact_on
 from emulator.analysis.findings.questions import (
     Words,
@@ -19,6 +18,7 @@ from emulator.analysis.findings.questions import (
     instant,
 )
 from emulator.analysis.findings.symptom import Symptom, SymptomKind
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.findings.words import count
 from emulator.analysis.inputs.applications import of_applications
 from emulator.analysis.inputs.listener_failures import ListenerFailures

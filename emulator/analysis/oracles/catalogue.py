@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from emulator.analysis.findings.cause_share import CauseShare, merged_causes
-from emulator.analysis.findings.found import Findings
+from emulator.analysis.findings.table import Findings
 from emulator.analysis.oracles.assigners import ASSIGNERS
 from emulator.analysis.oracles.business_losses import BUSINESS_LOSSES
 from emulator.analysis.oracles.busy_brokers import BUSY_BROKERS

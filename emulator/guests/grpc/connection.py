@@ -18,19 +18,73 @@ from h2.settings import SettingCodes, Settings
 from hpack import HeaderTuple
 from hyperframe.frame import Frame, GoAwayFrame
 
-from emulator.guests.grpc.events import CallCancelled, ConnectionEnded, Event, MessageReceived
-from emulator.guests.grpc.floods import FloodGuard
-from emulator.guests.grpc.frame_heads import PREFACE, FrameHeads
+from emulator.guests.grpc.call_head import CallHead
+from emulator.guests.grpc.floods import PREFACE, FloodGuard, FrameHeads
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.message_frames import MessageAssembler, framed
 from emulator.guests.grpc.send_queues import SendQueues
-from emulator.guests.grpc.status import ConnectionLimitError, GrpcError
+from emulator.guests.grpc.status import ConnectionLimitError, GrpcError, GrpcStatus
+from nodes.values import frozen
 
 _BYTES_AT_ONCE = 65_536
 """Data that is made into frames before the earlier frames were sent."""
 _READY_BYTES = 32_768
 """A call with less that waits takes more; as in grpc-java."""
 _DEFAULT_WINDOW = 65_535
+
+
+@frozen
+class CallStarted:
+    """A client has begun a call."""
+
+    call: int
+    """Its number on the connection, an odd one."""
+    head: CallHead
+
+
+@frozen
+class MessageReceived:
+    """A message of a call is complete; `GrpcConnection.on_taken` opens the windows for more."""
+
+    call: int
+    message: bytes
+
+
+@frozen
+class HalfClosed:
+    """A client sends no more messages in a call."""
+
+    call: int
+
+
+@frozen
+class CallEnded:
+    """A server has ended a call."""
+
+    call: int
+    status: GrpcStatus
+    text: str
+
+
+@frozen
+class CallCancelled:
+    """A call is over: the peer has reset it, or what the peer has sent for it cannot be read."""
+
+    call: int
+    text: str
+
+
+@frozen
+class ConnectionEnded:
+    """The peer closes the connection; or it must end, because the peer has exceeded a limit or broken the protocol."""
+
+    text: str
+    is_fault: bool
+    """Whether the peer is to blame."""
+
+
+Event = CallStarted | MessageReceived | HalfClosed | CallEnded | CallCancelled | ConnectionEnded
+"""What the peer of a connection has done."""
 
 
 class _CallsH2(H2Connection):

@@ -1,17 +1,81 @@
-"""HTTP/2 floods: frames that cost work and carry no call, counted against allowances.
+"""Heads of HTTP/2 frames, and floods: frames that cost work and carry no call, counted against allowances.
 
 An HTTP/2 peer may open and reset calls, change settings, ping, update windows of a byte, send empty frames and endless
 metadata for as long as it likes; each is a known way to take a server's time. The heads of frames are counted before
 anything is decoded.
 """
 
-from emulator.guests.grpc.frame_heads import ACK, END_HEADERS, END_STREAM, FrameHead, FrameKind
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Final, NamedTuple
+
 from emulator.guests.grpc.limits import Allowance, GrpcLimits
 from emulator.guests.grpc.status import ConnectionLimitError
 from nodes.units import NS_PER_S
 
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""The first bytes that a client sends."""
+ACK: Final = 0x1
+"""Flag of SETTINGS and PING frames that answer."""
+END_STREAM: Final = 0x1
+END_HEADERS: Final = 0x4
+_HEAD_BYTES = 9
 _UPDATES_PER_DATA_FRAME = 4
 """A peer updates two windows for a frame, and some implementations do so twice."""
+
+
+class FrameKind(IntEnum):
+    """The kinds of frames that HTTP/2 knows."""
+
+    DATA = 0
+    HEADERS = 1
+    PRIORITY = 2
+    RST_STREAM = 3
+    SETTINGS = 4
+    PUSH_PROMISE = 5
+    PING = 6
+    GOAWAY = 7
+    WINDOW_UPDATE = 8
+    CONTINUATION = 9
+
+
+class FrameHead(NamedTuple):
+    """The head of a frame, whose content may not have arrived yet."""
+
+    kind: int
+    flags: int
+    content_bytes: int
+
+
+class FrameHeads:
+    """Finds the heads of frames.
+
+    Args:
+        preface_bytes: that come before the first frame.
+    """
+
+    def __init__(self, preface_bytes: int) -> None:
+        self._skip_bytes = preface_bytes
+        self._begun = b""
+        """The bytes of a head that has not arrived completely."""
+        self._frame_bytes = preface_bytes
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """Bytes of the frame that has not arrived completely."""
+        return len(self._begun) + (self._frame_bytes - self._skip_bytes if self._skip_bytes else 0)
+
+    def feed(self, chunk: bytes) -> Iterator[FrameHead]:
+        """Take the next bytes; yields the heads that are complete."""
+        chunk = self._begun + chunk if self._begun else chunk
+        place, end = self._skip_bytes, len(chunk) - _HEAD_BYTES
+        while place <= end:
+            content_bytes = int.from_bytes(chunk[place : place + 3])
+            yield FrameHead(chunk[place + 3], chunk[place + 4], content_bytes)
+            self._frame_bytes = _HEAD_BYTES + content_bytes
+            place += self._frame_bytes
+        self._begun = chunk[place:]
+        self._skip_bytes = max(0, place - len(chunk))
 
 
 class _Tokens:

@@ -6,8 +6,7 @@ from typing import Final, Protocol
 
 import trio
 
-from emulator.guests.grpc.connection import GrpcConnection
-from emulator.guests.grpc.events import Event
+from emulator.guests.grpc.connection import Event, GrpcConnection
 from nodes.host import Timer
 from nodes.parking import park_among, unpark
 

@@ -11,7 +11,14 @@ from typing import Any, Final
 import trio
 
 from emulator.guests.grpc.call_head import CallHead
-from emulator.guests.grpc.events import CallCancelled, CallStarted, ConnectionEnded, Event, HalfClosed, MessageReceived
+from emulator.guests.grpc.connection import (
+    CallCancelled,
+    CallStarted,
+    ConnectionEnded,
+    Event,
+    HalfClosed,
+    MessageReceived,
+)
 from emulator.guests.grpc.flow import ByteStream, ConnectionFlow, Timers
 from emulator.guests.grpc.handlers import (
     BidirectionalMethod,

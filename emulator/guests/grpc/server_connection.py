@@ -14,8 +14,7 @@ from emulator.guests.grpc.call_head import (
     too_much_metadata,
     trailers,
 )
-from emulator.guests.grpc.connection import CallState, GrpcConnection
-from emulator.guests.grpc.events import CallStarted, Event, HalfClosed
+from emulator.guests.grpc.connection import CallStarted, CallState, Event, GrpcConnection, HalfClosed
 from emulator.guests.grpc.limits import GrpcLimits
 from emulator.guests.grpc.message_frames import GZIP, IDENTITY, MessageAssembler
 from emulator.guests.grpc.status import GrpcStatus

@@ -3,9 +3,8 @@
 import attrs
 
 from emulator.spec.tables.bounds import DELAY_LEVEL_MAX, GROUP_NAME, NODE_NAME, RATE_MAX
-from nodes.client.producer.keys import MessageKeys
+from nodes.client.producer.keys import MessageKeys, TopicPartitions
 from nodes.client.producer.local_transactions import LocalTransactions
-from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.tables.queue_selectors import SelectorName
 from nodes.config import ProducerConfig
 from nodes.config.client5 import Producer5Config

@@ -10,9 +10,8 @@ from emulator.spec.model.producers import ProducerSpec
 from emulator.spec.tables.mistakes import SpecError
 from emulator.spec.tables.section import Section, keys_of, written
 from faults.words import WordsError, duration_ms
-from nodes.client.producer.keys import KeyDistribution, MessageKeys
+from nodes.client.producer.keys import KeyDistribution, MessageKeys, TopicPartitions
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
-from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.tables.queue_selectors import SelectorName
 from nodes.fields import SWITCH, TEXT, Rule, checked, choice, flag, shown, span, text
 

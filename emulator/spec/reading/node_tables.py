@@ -26,7 +26,6 @@ from emulator.spec.model.scenario import (
 from emulator.spec.reading.applications import APPLICATION_KEYS, read_application
 from emulator.spec.reading.namespaces import consumers_in_namespace, producer_in_namespace
 from emulator.spec.rocketmq.known_options import is_emulated_at_brokers
-from emulator.spec.rocketmq.secret_names import is_secret_name
 from emulator.spec.tables.bounds import (
     BROKERS_MAX,
     CONSUMERS_MAX,
@@ -55,6 +54,7 @@ from nodes.config.accounts import PlainAccessConfig
 from nodes.config.client5 import Consumer5Config, Producer5Config, PushConsumer5Config, SimpleConsumer5Config
 from nodes.config.proxy import ProxyConfig
 from nodes.fields import NAMES, SWITCH, TEXT, TEXTS, FieldError, Rule, checked, choice, flag, rule_of, shown, whole
+from nodes.secret import is_secret_name
 
 _HAS_CONTROLLER = ("enableControllerInNamesrv", "enable_controller_in_namesrv")
 _OF_CONTROLLERS = tuple(

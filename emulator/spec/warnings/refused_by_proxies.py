@@ -13,9 +13,8 @@ from nodes.broker.tables.auth.auth_tables import AuthTables
 from nodes.broker.tables.auth.errors import AuthenticationError, AuthError, AuthorizationError
 from nodes.broker.tables.auth.evaluators import require_authentic, require_permission, require_username
 from nodes.config.client5 import Client5Config
-from nodes.protocol.acl_signature import SessionCredentials
+from nodes.protocol.acl_signature import SessionCredentials, authorization_of
 from nodes.protocol.auth import UserType
-from nodes.protocol.call_signature import authorization_of
 from nodes.protocol.headers_proxy import CallMetadataHeader
 from nodes.protocol.v2 import service
 from nodes.protocol.v2.definition import Message, MessageQueue, Resource

@@ -4,9 +4,8 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.offset_records import record_offsets
-from nodes.broker.part import Part
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.pop.consumer_service import clear_cache
-from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.pop.pop_tables import PopTables

@@ -19,14 +19,13 @@ from nodes.broker.tables.clients.pinned_assignments import AssignmentAnswer, Ass
 from nodes.config import STATEFUL, AllocateStrategy
 from nodes.host import Channel
 from nodes.protocol import headers
-from nodes.protocol.assigning import AssignmentClaim, RebalanceSetting
+from nodes.protocol.assigning import AssignmentClaim, RebalanceSetting, StrategyParameters
 from nodes.protocol.bodies import MessageQueueAssignment, QueryAssignmentRequestBody, QueryAssignmentResponseBody
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import RETRY_TOPIC_PREFIX, MessageQueue
 from nodes.protocol.registry import decode_body, encode_header
-from nodes.protocol.strategy_parameters import StrategyParameters
 from nodes.rpc.server import Handlers
 from nodes.rpc.typed import success
 

@@ -6,14 +6,17 @@ from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.pull_request_hold import HeldPull, PullRequestHoldService
 from nodes.broker.messages.single_active import SingleActive
-from nodes.broker.part import Part
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.tables.clients.client_tables import ClientTables
 from nodes.broker.tables.clients.consumer_offsets import TOPIC_GROUP_SEPARATOR
 from nodes.broker.tables.metadata.attributes import is_compaction
 from nodes.broker.tables.store.broker_stats import StatsName
-from nodes.broker.tables.store.compaction import compacted_result, has_keys
-from nodes.broker.tables.store.get_message_result import GetMessageResult, pull_response_code
+from nodes.broker.tables.store.get_message_result import (
+    GetMessageResult,
+    compacted_result,
+    has_keys,
+    pull_response_code,
+)
 from nodes.broker.tables.store.message_filter import carried_subscription, filter_refusal, matcher
 from nodes.broker.tables.store.message_store import PULL_BYTES_MAX
 from nodes.filter.filter_api import filtered_record

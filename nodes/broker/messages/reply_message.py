@@ -4,8 +4,7 @@ from nodes.broker.clients.broker_to_client import BrokerToClient
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
 from nodes.broker.messages.send import SendMessage
-from nodes.broker.part import Part
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.tables.clients.producers import ProducerManager
 from nodes.broker.tables.store.accepted_message import accepted_message, is_too_large, region_fields
 from nodes.host import Channel

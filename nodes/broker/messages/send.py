@@ -8,8 +8,7 @@ from nodes.broker.context import BrokerContext
 from nodes.broker.files import persist_topics
 from nodes.broker.ha.service import HaService
 from nodes.broker.messages.put_message import Flush, PutMessage
-from nodes.broker.part import Part
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.registration.registration import NameserverRegistration, provide_dlq_topic, provide_topic
 from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
 from nodes.broker.tables.ha.ha_in_sync import NOT_ENOUGH_REMARK
@@ -24,7 +23,7 @@ from nodes.broker.tables.store.accepted_message import (
     region_fields,
     too_large_remark,
 )
-from nodes.broker.tables.store.put_refusal import put_refusal
+from nodes.broker.tables.store.put_message_result import put_refusal
 from nodes.broker.tables.store.transaction_messages import half_message, is_prepared
 from nodes.cause import cause
 from nodes.host import Channel

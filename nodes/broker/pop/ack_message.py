@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import RequestRefusedError
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.long_polling import PopLongPollingService
@@ -13,7 +14,6 @@ from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.permission import require_queue_of_handle
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.pop.check_point import AckMsg, BatchAckMsg, PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.consumer_order_info import ILLEGAL_OFFSET
 from nodes.broker.tables.pop.in_flight import PopInflightMessageCounter

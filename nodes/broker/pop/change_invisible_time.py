@@ -5,6 +5,7 @@ import trio
 from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import RequestRefusedError
 from nodes.broker.pop.ack_message import ack_of, check_point_of
 from nodes.broker.pop.buffer_merge import PopBufferMergeService
 from nodes.broker.pop.consumer_service import PopConsumerService
@@ -12,7 +13,6 @@ from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.permission import require_queue_of_handle
 from nodes.broker.pop.queue_locks import QueueLocks
 from nodes.broker.pop.records import ReviveLog, is_stored, record_pop
-from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.cause import cause
 from nodes.host import Channel

@@ -6,10 +6,10 @@ from nodes.beliefs import MessageEvent
 from nodes.broker.clients.offset_manage import OffsetManage
 from nodes.broker.context import BrokerContext
 from nodes.broker.files import load_pop_records, persist_pop_records
+from nodes.broker.part import RequestRefusedError
 from nodes.broker.pop.queue_locks import GROUP_LOCK_TIMEOUT_MS, group_locks
 from nodes.broker.pop.records import ReviveLog, record_pop
 from nodes.broker.pop.revive_message import MessageReviver
-from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.consumer_offsets import NO_OFFSET
 from nodes.broker.tables.pop.check_point import PopCheckPoint, PopOutcome
 from nodes.broker.tables.pop.consumer_cache import LeftCache

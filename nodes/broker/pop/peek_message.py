@@ -3,11 +3,11 @@
 import attrs
 
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import RequestRefusedError
 from nodes.broker.pop.long_polling import HeldRequest, PopLongPollingService
 from nodes.broker.pop.order_info import OrderInfoService
 from nodes.broker.pop.permission import readable_topic, require_readable_broker
 from nodes.broker.pop.pop_offset import PopOffset
-from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.pop.polling import PollingResult
 from nodes.broker.tables.store.get_message_result import GetMessageStatus
 from nodes.host import Channel

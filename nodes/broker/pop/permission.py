@@ -1,7 +1,7 @@
 """Whether a group may pop, peek or wait for messages of a topic."""
 
 from nodes.broker.context import BrokerContext
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import RequestRefusedError
 from nodes.host import Channel
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import TopicConfig, is_readable

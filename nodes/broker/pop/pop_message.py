@@ -6,12 +6,12 @@ import attrs
 
 from nodes.broker.clients.denied_beliefs import Denial, DeniedBeliefs
 from nodes.broker.context import BrokerContext
+from nodes.broker.part import RequestRefusedError
 from nodes.broker.pop.consumer_pop import PopFromRecords
 from nodes.broker.pop.consumer_service import PopConsumerService
 from nodes.broker.pop.long_polling import HeldRequest, PopLongPollingService
 from nodes.broker.pop.permission import readable_topic, require_readable_broker
 from nodes.broker.pop.queue_pop import Pop, QueuePop
-from nodes.broker.refused import RequestRefusedError
 from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.pop.polling import PollingResult
 from nodes.broker.tables.store.message_filter import filter_refusal, matcher

@@ -5,8 +5,7 @@ from nodes.broker.part import Part
 from nodes.config import BrokerConfig
 from nodes.config.nameserver import is_domain_name, nameserver_addresses
 from nodes.host import Host
-from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.top_addressing import TopAddressing
+from nodes.rpc.nameservers import Nameservers, TopAddressing
 from nodes.threads import ScheduledThread
 from nodes.units import NS_PER_MS
 

@@ -2,8 +2,7 @@
 
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
-from nodes.broker.part import Part
-from nodes.broker.refused import RequestRefusedError
+from nodes.broker.part import Part, RequestRefusedError
 from nodes.broker.tables.store.put_message_result import PutMessageStatus
 from nodes.broker.tables.timer.timer_messages import build_delete_key
 from nodes.host import Channel

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from nodes.beliefs import MessageEvent, MessageRecord, TransactionEnd
 from nodes.broker.context import BrokerContext
 from nodes.broker.messages.put_message import PutMessage
-from nodes.broker.tables.store.put_message_result import PutMessageStatus
-from nodes.broker.tables.store.put_refusal import put_refusal
+from nodes.broker.tables.store.put_message_result import PutMessageStatus, put_refusal
 from nodes.broker.tables.store.transaction_messages import (
     OFFSET_SEPARATOR,
     committed_message,

@@ -21,7 +21,7 @@ from nodes.client.rebalance.rebalance import Rebalance
 from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.offset_table import NO_OFFSET
-from nodes.client.tables.pop_process_queue import PopRequest
+from nodes.client.tables.process_queue import PopRequest
 from nodes.config import PullApplication
 from nodes.host import Host
 from nodes.protocol import headers

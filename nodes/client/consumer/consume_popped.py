@@ -5,8 +5,8 @@ from functools import partial
 from nodes.client.consumer.listener import ConsumerListener
 from nodes.client.consumer.pop import PopAnswers, popped_from
 from nodes.client.tables.consumer_stats import ConsumerStats
-from nodes.client.tables.pop_process_queue import PopProcessQueue
 from nodes.client.tables.popped_messages import NoDelayLevelError, is_pop_timeout, put_off_ms
+from nodes.client.tables.process_queue import PopProcessQueue
 from nodes.config import ConsumerConfig
 from nodes.host import Host
 from nodes.protocol.model import Message, MessageQueue

@@ -21,7 +21,7 @@ from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.assigned_message_queues import NO_OFFSET, AssignedMessageQueues
 from nodes.client.tables.message_traces import ConsumeReturnType
-from nodes.client.tables.pop_process_queue import PopRequest
+from nodes.client.tables.process_queue import PopRequest
 from nodes.host import Host
 from nodes.protocol.model import (
     ConsumeFromWhere,

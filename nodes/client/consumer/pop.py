@@ -7,7 +7,6 @@ from typing import Protocol
 from nodes.client.consumer.pull import BROKER_FLOW_CONTROL_DELAY_MS, FLOW_CONTROL_DELAY_MS, SUSPENDED_DELAY_MS
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.tables.consumer_stats import ConsumerStats
-from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
 from nodes.client.tables.popped_messages import (
     HandlesMissingError,
     consume_init_mode,
@@ -15,6 +14,7 @@ from nodes.client.tables.popped_messages import (
     retained_and_acknowledged,
     with_handles,
 )
+from nodes.client.tables.process_queue import PopProcessQueue, PopRequest
 from nodes.config import ConsumerConfig
 from nodes.filter.filter_api import client_keeps, filtered_record
 from nodes.protocol import headers_pop

@@ -11,8 +11,7 @@ from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.offsets.offset_store import OffsetStore
 from nodes.client.rebalance.roles import PullRequest
 from nodes.client.tables.consumer_stats import ConsumerStats
-from nodes.client.tables.pop_process_queue import PopRequest
-from nodes.client.tables.process_queue import PullThresholds
+from nodes.client.tables.process_queue import PopRequest, PullThresholds
 from nodes.config import ConsumerConfig
 from nodes.protocol import headers
 from nodes.protocol.codes import RequestCode, ResponseCode

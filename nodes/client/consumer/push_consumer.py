@@ -32,8 +32,7 @@ from nodes.client.rebalance.rebalance_beliefs import RebalanceBeliefs
 from nodes.client.rebalance.replica_count import ReplicaCount
 from nodes.client.rebalance.roles import AssignerRequests, PullRequest
 from nodes.client.tables.consumer_stats import ConsumerStats
-from nodes.client.tables.pop_process_queue import PopRequest
-from nodes.client.tables.process_queue import ProcessQueue
+from nodes.client.tables.process_queue import PopRequest, ProcessQueue
 from nodes.config import ConsumerConfig, Exclusivity, ProducerConfig
 from nodes.filter.filter_api import build_subscription_data
 from nodes.host import Host

@@ -23,8 +23,7 @@ from nodes.protocol.registry import decode_body_cached
 from nodes.routes import route_in_brief, with_queue_nums_at_most
 from nodes.rpc.client import RpcClient, Sign
 from nodes.rpc.errors import RemotingError
-from nodes.rpc.nameservers import Nameservers
-from nodes.rpc.top_addressing import TopAddressing
+from nodes.rpc.nameservers import Nameservers, TopAddressing
 from nodes.rpc.typed import invoke
 from nodes.threads import ScheduledThread, WakeUp, try_lock
 from nodes.units import NS_PER_MS

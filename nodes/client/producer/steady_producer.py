@@ -5,10 +5,9 @@ import trio
 from nodes.beliefs import Lifecycle, LifecycleEvent
 from nodes.client.instance.client_instance import ClientInstance
 from nodes.client.producer.default_producer import ClientError, DefaultProducer, OutgoingMessage, SendStatus
-from nodes.client.producer.keys import KeyDraws, MessageKeys
+from nodes.client.producer.keys import KeyDraws, MessageKeys, TopicPartitions
 from nodes.client.producer.local_transactions import LocalTransactions, LocalTransactionState
 from nodes.client.producer.message_traces import TraceDispatcher, TraceKind, TraceProducers
-from nodes.client.producer.partitions import TopicPartitions
 from nodes.client.producer.transactions import TransactionProducer, UniqIds
 from nodes.client.tables.queue_selectors import SelectorName, selector_of
 from nodes.config import ProducerConfig

@@ -12,8 +12,7 @@ from nodes.client.offsets.pull_from_where import (
 )
 from nodes.client.rebalance.order_locks import OrderLocks
 from nodes.client.tables.offset_table import NO_OFFSET
-from nodes.client.tables.pop_process_queue import PopProcessQueue
-from nodes.client.tables.process_queue import ProcessQueue
+from nodes.client.tables.process_queue import PopProcessQueue, ProcessQueue
 from nodes.config import ConsumerConfig, LitePullConsumerConfig
 from nodes.protocol.assigning import RebalanceMode
 from nodes.protocol.model import MessageModel, MessageQueue

@@ -20,8 +20,7 @@ from nodes.client.rebalance.roles import (
     QueueSource,
     RebalanceListener,
 )
-from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
-from nodes.client.tables.process_queue import ProcessQueue
+from nodes.client.tables.process_queue import PopProcessQueue, PopRequest, ProcessQueue
 from nodes.config import AllocateStrategy, ConsumerConfig, Exclusivity
 from nodes.host import Host
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting

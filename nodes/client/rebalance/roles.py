@@ -6,8 +6,7 @@ from typing import Protocol
 import attrs
 
 from nodes.beliefs import PassOutcome
-from nodes.client.tables.pop_process_queue import PopProcessQueue, PopRequest
-from nodes.client.tables.process_queue import ProcessQueue
+from nodes.client.tables.process_queue import PopProcessQueue, PopRequest, ProcessQueue
 from nodes.protocol.assigning import RebalanceMode, RebalanceSetting
 from nodes.protocol.bodies import MessageQueueAssignment
 from nodes.protocol.model import MessageQueue

@@ -1,7 +1,7 @@
-"""The pulled messages of one queue that a consumer has not finished, and the limits of that cache.
+"""The messages of one queue that a consumer has not finished: those pulled, with limits, or the number of those popped.
 
 Mirrors:
-    `org.apache.rocketmq.client.impl.consumer.ProcessQueue`.
+    `org.apache.rocketmq.client.impl.consumer.ProcessQueue`, `PopProcessQueue`.
 """
 
 from bisect import bisect_left, insort
@@ -11,10 +11,11 @@ import attrs
 import trio
 
 from nodes.config import ConsumerConfig
-from nodes.protocol.model import Message
+from nodes.protocol.model import Message, MessageQueue
+from nodes.values import frozen
 
 REBALANCE_LOCK_MAX_LIVE_TIME_MS = 30_000
-PULL_MAX_IDLE_TIME_MS = 120_000
+_PULL_MAX_IDLE_TIME_MS = 120_000
 NO_OFFSET = -1
 _MIB = 1024 * 1024
 EXPIRED_AT_ONCE_MAX = 16
@@ -81,7 +82,7 @@ class ProcessQueue:
 
     def is_pull_expired(self, now_ms: int) -> bool:
         """Whether the last pull is so long ago that the queue has to be added again."""
-        return now_ms - self.last_pull_ms > PULL_MAX_IDLE_TIME_MS
+        return now_ms - self.last_pull_ms > _PULL_MAX_IDLE_TIME_MS
 
     # Both kinds of consumption
 
@@ -267,3 +268,26 @@ class PullThresholds:
             or process_queue.msg_size_mib > self.size_for_queue_mib
             or (not self.config.consume_orderly and process_queue.max_span > self.config.consume_concurrently_max_span)
         )
+
+
+@attrs.define(eq=False)
+class PopProcessQueue:
+    """One queue that a broker has assigned for popping, or all queues of a broker."""
+
+    last_pop_ms: int
+    wait_ack: int = 0
+    """Messages found and neither acknowledged nor put off; a batch whose handling fails leaves its rest counted."""
+    dropped: bool = False
+
+    def is_pull_expired(self, now_ms: int) -> bool:
+        """Whether the last pop is so long ago that the queue has to be added again."""
+        return now_ms - self.last_pop_ms > _PULL_MAX_IDLE_TIME_MS
+
+
+@frozen(eq=False)
+class PopRequest:
+    """The pop of a queue; there is one per queue, sent or waiting."""
+
+    queue: MessageQueue
+    """Its queue id is -1 for all queues of the broker."""
+    process_queue: PopProcessQueue

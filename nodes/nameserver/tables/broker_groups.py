@@ -7,14 +7,13 @@ Mirrors:
 from collections.abc import Iterator, Mapping
 
 from nodes.nameserver.tables.live_brokers import BrokerAddress
-from nodes.nameserver.tables.route_answer import with_acting_master
 from nodes.protocol.bodies import BrokerMemberGroup, ClusterInfo
 from nodes.protocol.headers import (
     NotifyMinBrokerIdChangeRequestHeader,
     RegisterBrokerRequestHeader,
     UnregisterBrokerRequestHeader,
 )
-from nodes.protocol.model import BrokerData, QueueData, is_writeable
+from nodes.protocol.model import MASTER_ID, BrokerData, QueueData, is_writeable
 from nodes.values import frozen
 
 
@@ -87,7 +86,7 @@ class Group:
     def acting(self) -> BrokerData:
         """As `frozen`, with an acting master if it needs one; also made once per change."""
         if self._acting is None:
-            self._acting = with_acting_master(self.frozen())
+            self._acting = _with_acting_master(self.frozen())
         return self._acting
 
     def _changed(self) -> None:
@@ -168,3 +167,17 @@ class BrokerGroups:
             {name: group.frozen() for name, group in self._groups.items()},
             {cluster: tuple(sorted(names)) for cluster, names in self._clusters.items()},
         )
+
+
+def _with_acting_master(data: BrokerData) -> BrokerData:
+    """Present the lowest slave as id 0, if the group has no master and wants it.
+
+    Mirrors:
+        `org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager#pickupTopicRouteData`.
+    """
+    addrs = data.broker_addrs
+    if not addrs or MASTER_ID in addrs or not data.enable_acting_master:
+        return data
+    min_id = min(addrs)
+    shown = {MASTER_ID: addrs[min_id]} | {broker_id: addr for broker_id, addr in addrs.items() if broker_id != min_id}
+    return BrokerData(data.cluster, data.broker_name, shown, data.zone_name, data.enable_acting_master)

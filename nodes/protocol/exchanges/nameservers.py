@@ -1,9 +1,9 @@
-"""Requests to nameservers, and those between the brokers of a broker group."""
+"""Requests to nameservers, those between the brokers of a broker group, and those about the list of nameservers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nodes.protocol import bodies, headers, model
+from nodes.protocol import bodies, headers, headers_address_server, model
 from nodes.protocol.admin_request import CHANGES_TOPIC, AdminRequest, Changed, OtherReason
 from nodes.protocol.codes import RequestCode
 from nodes.protocol.exchange import Exchange, NodeRole
@@ -132,3 +132,20 @@ NAMESERVER_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
         ),
     }
 )
+
+
+ADDRESS_SERVER_EXCHANGES: Mapping[RequestCode, Exchange] = MappingProxyType(
+    {
+        RequestCode.GET_NAMESERVER_LIST: Exchange(
+            response_header=headers_address_server.NameserverListHeader,
+            answered_by=NodeRole.ADDRESS_SERVER,
+            admin=OtherReason.READS,
+        ),
+        RequestCode.PUT_NAMESERVER_LIST: Exchange(
+            headers_address_server.NameserverListHeader,
+            answered_by=NodeRole.ADDRESS_SERVER,
+            admin=OtherReason.ADDRESS_SERVER,
+        ),
+    }
+)
+"""Requests to the address server, which RocketMQ does not have."""

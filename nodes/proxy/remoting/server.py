@@ -1,4 +1,4 @@
-"""The remoting port of a proxy: which part answers each request, and what becomes of errors.
+"""The remoting port of a proxy: its threads, which part answers each request, and what becomes of errors.
 
 Mirrors:
     `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer`, `MultiProtocolRemotingServer`,
@@ -6,10 +6,13 @@ Mirrors:
 """
 
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from functools import partial
 
 from nodes.broker.tables.auth.errors import AuthError
 from nodes.config.proxy import ProxyConfig
+from nodes.config.request_pools import ProxyPool, remoting_pool
+from nodes.config.requests import ProxyRequestConfig
 from nodes.host import Channel, Host
 from nodes.protocol.codes import RequestCode, ResponseCode
 from nodes.protocol.command import Command
@@ -26,8 +29,10 @@ from nodes.proxy.tables.errors import CallError
 from nodes.proxy.tables.remoting import response_of, route_through
 from nodes.proxy.topic_route_service import TopicRouteService
 from nodes.rpc.server import Handlers, InTask
+from nodes.rpc.thread_pools import QueueScan, ThreadPools
 from nodes.rpc.typed import success
 
+_SCAN_PERIOD_MS = 10_000
 _Activity = Callable[[Channel, Command], Awaitable[Command | None]]
 
 
@@ -108,3 +113,33 @@ class RemotingProtocolServer:
     async def _topic_route(self, _channel: Channel, request: Command) -> Command:
         topic = decode_header(GetRouteInfoRequestHeader, request.ext_fields).topic
         return success(request, None, route_through(await self._routes.route(topic), self._address))
+
+
+class RemotingThreadPools(ThreadPools):
+    """Requests that wait for too long are refused, but only every 10 s, so that most are handled before.
+
+    A thread hands a request on to a broker and is free; only one that has to load a route waits for it. A thread also
+    waits while a user is asked for, which is left out here.
+
+    Mirrors:
+        The executors of `org.apache.rocketmq.proxy.remoting.RemotingProtocolServer`, and `#cleanExpireRequest`.
+
+    Emits:
+        BUSY while requests wait for long, or are refused.
+    """
+
+    def __init__(self, host: Host, config: ProxyRequestConfig) -> None:
+        sizes = config.remoting_pool_sizes().items()
+        super().__init__(host, sizes, lambda: config.times, remoting_pool, stream="remoting processingTimes")
+        self._limits_ms = config.remoting_wait_limits_ms()
+        self._scan = QueueScan(host, self._clean, _SCAN_PERIOD_MS, _SCAN_PERIOD_MS, "RemotingServerScheduler")
+
+    def _on_queued(self) -> None:
+        self._scan.watch()
+
+    def _is_busy_until_answered(self, name: StrEnum) -> bool:
+        return name is ProxyPool.REMOTING_TOPIC_ROUTE
+
+    def _clean(self) -> bool:
+        self._expire_late(self._limits_ms)
+        return self._has_waiting()

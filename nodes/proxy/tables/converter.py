@@ -1,4 +1,4 @@
-"""Stored messages as clients of RocketMQ 5 get them.
+"""Stored messages as clients of RocketMQ 5 get them, and their filter expressions as subscriptions.
 
 Mirrors:
     `org.apache.rocketmq.proxy.grpc.v2.common.GrpcConverter`.
@@ -6,6 +6,9 @@ Mirrors:
 
 from hashlib import md5
 
+import attrs
+
+from nodes.filter.filter_api import ExpressionMissingError, SubscriptionError, build
 from nodes.protocol import model
 from nodes.protocol.message_id import offset_message_id
 from nodes.protocol.namespaces import namespace_of, without_namespace
@@ -27,10 +30,11 @@ from nodes.protocol.properties import (
     UNIQ_KEY,
 )
 from nodes.protocol.sys_flags import MessageSysFlag
-from nodes.protocol.v2.definition import DeadLetterQueue, Digest, Message, Resource, SystemProperties
-from nodes.protocol.v2.enums import DigestType, Encoding, MessageType
+from nodes.protocol.v2.definition import DeadLetterQueue, Digest, FilterExpression, Message, Resource, SystemProperties
+from nodes.protocol.v2.enums import DigestType, Encoding, FilterType, MessageType
 
 _TIMED = frozenset((DELAY_TIME_LEVEL, TIMER_DELIVER_MS, TIMER_DELAY_SEC))
+_SQL, _TAG = "SQL92", "TAG"
 
 
 def build_message(stored: model.Message, now_ms: int) -> Message:
@@ -93,3 +97,21 @@ def _delivery_timestamp_ms(stored: model.Message, now_ms: int) -> int | None:
         return now_ms + int(stored.properties[TIMER_DELAY_SEC]) * 1_000
     text = stored.properties.get(TIMER_DELIVER_MS)
     return None if text is None else int(text)
+
+
+class ExpressionError(ValueError):
+    """An expression cannot be read."""
+
+
+def subscription_of(topic: str, expression: FilterExpression, now_ms: int) -> model.SubscriptionData:
+    """The subscription of an expression; an expression in SQL is not read.
+
+    Raises:
+        ExpressionError: it names no tag, or is missing.
+    """
+    kind = _SQL if expression.type is FilterType.SQL else _TAG
+    try:
+        data = build(topic, expression.expression, kind)
+    except (SubscriptionError, ExpressionMissingError) as error:
+        raise ExpressionError(str(error)) from error
+    return attrs.evolve(data, sub_version=now_ms)

@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.run import run_scenario
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Network, Scenario, TopicSpec, load

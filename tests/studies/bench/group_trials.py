@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.cluster.operator import ClusterTargets
 from emulator.machine.world import World, run_world
 from emulator.spec import BrokerSpec, NameserverSpec, Scenario, TopicSpec

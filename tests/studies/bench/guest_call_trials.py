@@ -7,7 +7,7 @@ from itertools import count
 import trio
 from hpack import Encoder
 
-from emulator.guests.grpc.frame_heads import END_HEADERS, END_STREAM, PREFACE, FrameHeads, FrameKind
+from emulator.guests.grpc.floods import END_HEADERS, END_STREAM, PREFACE, FrameHeads, FrameKind
 from emulator.guests.grpc.messages import message_class
 from emulator.guests.remoting.remoting_command import LanguageCode, RemotingCommand, SerializeType, encode_remoting
 from emulator.machine.host import EmulatedHost

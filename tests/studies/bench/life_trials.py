@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trio
 
-from emulator.cluster import Cluster
+from emulator.cluster.cluster import Cluster
 from emulator.machine.world import World, run_world
 from emulator.spec import BrokerSpec, ConsumerGroupSpec, NameserverSpec, Scenario, TopicSpec
 from emulator.spec.model.scenario import numbered

@@ -1,13 +1,12 @@
 """All tables of one broker about its clients."""
 
-from nodes.broker.tables.clients.assignments import MessageRequestModeManager
+from nodes.broker.tables.clients.assignments import MessageRequestModeManager, RebalanceSettings
 from nodes.broker.tables.clients.consumer_offsets import ConsumerOffsetManager
 from nodes.broker.tables.clients.consumers import ConsumerManager
 from nodes.broker.tables.clients.lmq_offsets import LmqConsumerOffsetManager
 from nodes.broker.tables.clients.pinned_assignments import PinnedAssignments
 from nodes.broker.tables.clients.producers import ProducerManager
 from nodes.broker.tables.clients.queue_locks import RebalanceLockManager
-from nodes.broker.tables.clients.rebalance_settings import RebalanceSettings
 from nodes.broker.tables.clients.single_active import SingleActiveConsumers
 from nodes.config import BrokerConfig
 from nodes.values import frozen

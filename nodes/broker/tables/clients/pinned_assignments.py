@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from nodes.allocation.allocating import Allocate, Shares, defects, owners_of
-from nodes.protocol.assigning import AssignmentClaim
+from nodes.protocol.assigning import AssignmentClaim, StrategyParameters
 from nodes.protocol.java import java_sorted
 from nodes.protocol.model import MessageQueue
-from nodes.protocol.strategy_parameters import StrategyParameters
 from nodes.values import frozen
 
 _NO_CLAIM = AssignmentClaim()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from nodes.protocol.codes import ResponseCode
 from nodes.protocol.model import Message
+from nodes.protocol.properties import KEYS
 
 
 class GetMessageStatus(StrEnum):
@@ -64,3 +65,25 @@ def outside_queue(offset: int, low: int, high: int) -> tuple[GetMessageStatus, i
     if offset < low:
         return GetMessageStatus.OFFSET_TOO_SMALL, low
     return (GetMessageStatus.OFFSET_OVERFLOW_ONE if offset == high else GetMessageStatus.OFFSET_OVERFLOW_BADLY), high
+
+
+def has_keys(message: Message) -> bool:
+    """Whether the log of a compaction topic has a message: only with keys, which one of a batch may lack."""
+    return bool(message.properties.get(KEYS, "").strip())
+
+
+def compacted_result(result: GetMessageResult, *, is_lenient: bool) -> GetMessageResult:
+    """The result of a read of a topic with `cleanup.policy=COMPACTION`, which has a log of its own, as clients see it.
+
+    An offset above the end leads back to the first message, and nothing was filtered. Nothing is compacted: that begins
+    when a file of 100 MiB is full.
+
+    Args:
+        result: of a read of the queue.
+        is_lenient: whether bad offsets are left as they are.
+
+    Mirrors:
+        `org.apache.rocketmq.store.kv.CompactionLog#getMessage`.
+    """
+    is_back = result.status is GetMessageStatus.OFFSET_OVERFLOW_BADLY and result.min_offset == 0 and not is_lenient
+    return result._replace(next_begin_offset=0 if is_back else result.next_begin_offset, filtered=())
