@@ -20,6 +20,8 @@ PACKAGE_PARENT = Path(__file__).parents[2]
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Python's own traceback shows the line: to tell Java the line of each column is a third of all calls.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.host": "127.0.0.1",
