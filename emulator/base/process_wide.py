@@ -1,4 +1,7 @@
-"""Settings of the whole process that one or more worlds need, each in its own thread; objects that are frozen."""
+"""Settings of the whole process: garbage that is looked for rarely, objects that are frozen, and what worlds need.
+
+Several worlds may run in one process, each in its own thread.
+"""
 
 import gc
 import threading
@@ -6,6 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Undo = Callable[[], None]
+_NEW_OBJECTS_MAX = 20_000
+"""So many objects more than were freed make Python look for garbage. By default, 700, it looks a hundred times while
+the command line is imported, and a hundred times while two runs are judged, which make objects that stay."""
+
+
+def look_for_garbage_rarely() -> None:
+    """Let this process, a command or a worker of Spark, look for garbage only after many new objects."""
+    gc.set_threshold(_NEW_OBJECTS_MAX)
 
 
 class ProcessWide:

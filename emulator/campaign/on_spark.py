@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyspark
 from pyspark.sql import SparkSession
 
+from emulator.base.process_wide import look_for_garbage_rarely
 from emulator.campaign.campaign import Case
 from emulator.campaign.case import DiskError
 from emulator.campaign.directory import CampaignDirectory, CampaignError, first_lines, opened
@@ -164,6 +165,7 @@ class _Task:
 
     def execute(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the cases of some chunks; returns what kept cases from being run."""
+        look_for_garbage_rarely()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for trouble in self._execute(self.chunks[number]):

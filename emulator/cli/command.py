@@ -11,18 +11,17 @@ import traceback
 from types import FrameType
 from typing import NoReturn
 
+from emulator.base.process_wide import look_for_garbage_rarely
+
 _BAD_INPUT, _INTERRUPTED = 2, 130
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 """They end a command as Ctrl-C does: what it has made for itself is removed."""
-_NEW_OBJECTS_MAX = 20_000
-"""So many objects more than were freed make Python look for garbage. By default, 700, it looks a hundred times while
-the command line is imported, which makes objects that stay."""
 _OUT_OF_MEMORY = b"rmqemu: out of memory while it was loaded; nothing was done\n"
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(_NEW_OBJECTS_MAX)
+    look_for_garbage_rarely()
     # The last thing that is done: at its end Python would look twice through all that was imported. With the threshold
     # this is a third of the CPU time of a command that is as brief as `rmqemu check`.
     atexit.register(gc.freeze)

@@ -25,6 +25,7 @@ from emulator.analysis.oracles.catalogue import ORACLE_TABLES
 from emulator.analysis.report import Report
 from emulator.analysis.run_head import head_from
 from emulator.analysis.whole_findings import plain_findings, schema_of_findings
+from emulator.base.process_wide import look_for_garbage_rarely
 from emulator.history.rows.reads import EVERYTHING, Reads
 from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
@@ -104,6 +105,7 @@ class _Whole:
         self._each = each
 
     def __call__(self, batches: Batches) -> Batches:
+        look_for_garbage_rarely()
         return self._each(self._reports(batches))
 
     def _reports(self, batches: Batches) -> Iterator[Report]:
@@ -125,6 +127,7 @@ class _Merged(_Whole):
 
 def _judge_shares(batches: Batches) -> Batches:
     """What a task does with shares of runs."""
+    look_for_garbage_rarely()
     for part in parts(batches):
         facts = head_from(json.loads(part.head)).facts
         found = pickle.dumps(judge_share(part, facts, RunShare(part.number, part.shares)))
@@ -163,6 +166,7 @@ class _OfOracles:
         self._names = names
 
     def __call__(self, batches: Batches) -> Batches:
+        look_for_garbage_rarely()
         for part in parts(batches):
             head = head_from(json.loads(part.head))
             tables = judge_tables(part, head.facts, self._names)

@@ -73,25 +73,6 @@ def interrupted_after(runs):
     return watch
 
 
-def interrupt_before_landing(folder):
-    """Execute all runs of the campaign, and leave them unjudged."""
-    with pytest.raises(CampaignInterrupted) as stopped:
-        execute(folder, HERE, no_judge, watch=interrupted_after(4))
-    return str(stopped.value)
-
-
-def land_without_gold(folder, monkeypatch):
-    """Execute and land all runs of the campaign, as a worker does that dies before it writes gold."""
-
-    def died(*_):
-        raise OSError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(landing_module, "write_part", died)
-        with pytest.raises(CampaignError):
-            execute(folder, HERE, no_judge)
-
-
 def executions(dataset):
     """How many lines the parts of the campaign have."""
     return sum(len(path.read_text().splitlines()) for path in (dataset.directory.path / "parts").iterdir())
@@ -115,6 +96,42 @@ def here(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results_of_here(here):
     return results(here)
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory):
+    """All runs of the campaign are executed and none has landed; the folder, and what the command said."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    with pytest.raises(CampaignInterrupted) as stopped:
+        execute(folder, HERE, no_judge, watch=interrupted_after(4))
+    return folder, str(stopped.value)
+
+
+@pytest.fixture
+def unlanded(interrupted, tmp_path):
+    """A copy of the campaign that was interrupted."""
+    return shutil.copytree(interrupted[0], tmp_path / "copy")
+
+
+@pytest.fixture(scope="module")
+def died(tmp_path_factory):
+    """All runs of the campaign have landed, and gold has none of them, since the worker died before it wrote that."""
+
+    def die(*_):
+        raise OSError
+
+    folder = tmp_path_factory.mktemp("died")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(landing_module, "write_part", die)
+        with pytest.raises(CampaignError):
+            execute(folder, HERE, no_judge)
+    return folder
+
+
+@pytest.fixture
+def without_gold(died, tmp_path):
+    """A copy of the campaign whose runs gold lacks."""
+    return shutil.copytree(died, tmp_path / "copy")
 
 
 @pytest.fixture(scope="module")
@@ -173,10 +190,9 @@ def test_what_another_program_has_judged_meanwhile_is_in_gold_once(spark, result
     assert there == listed, "the part of the slower one is removed"
 
 
-def test_runs_that_landed_without_gold_are_judged_by_the_pipeline(spark, results_of_here, tmp_path, monkeypatch):
-    land_without_gold(tmp_path, monkeypatch)
+def test_runs_that_landed_without_gold_are_judged_by_the_pipeline(spark, results_of_here, without_gold):
     calls = []
-    judged = execute(tmp_path, HERE, judging(spark, calls))
+    judged = execute(without_gold, HERE, judging(spark, calls))
 
     assert calls == [4]
     assert executions(judged) == 4
@@ -222,27 +238,27 @@ def test_a_campaign_that_moves_takes_its_dataset_along(on_spark, tmp_path):
 
 
 def test_runs_that_were_executed_and_not_landed_are_landed_and_judged_by_the_same_command(
-    spark, results_of_here, tmp_path
+    spark, results_of_here, interrupted, unlanded
 ):
-    text = interrupt_before_landing(tmp_path)
-    path = tmp_path / "campaigns" / NAME
-    assert text == (
-        f"interrupted; 4 of 4 runs are in {path}, 0 of 4 runs are in file://{path}/dataset, 4 have not been "
+    there = interrupted[0] / "campaigns" / NAME
+    assert interrupted[1] == (
+        f"interrupted; 4 of 4 runs are in {there}, 0 of 4 runs are in file://{there}/dataset, 4 have not been "
         "judged; the same command goes on from there"
     )
+    path = unlanded / "campaigns" / NAME
     assert len(list((path / "unlanded").iterdir())) == 2, "the traces of the others stay"
     left = CampaignResults(path)
     assert {row["outcome"] for row in left.outcomes().to_pylist()} == {"executed"}
     assert exit_status(left.case_results()) == 2
 
     calls = []
-    judged = execute(tmp_path, HERE, judging(spark, calls))
+    judged = execute(unlanded, HERE, judging(spark, calls))
     assert calls == [4]
     assert executions(judged) == 4
     assert results(judged)[:4] == results_of_here[:4]
     assert sorted(path.name for path in (path / "runs").iterdir()) == ["forgetful-seed1", "forgetful-seed2"]
     assert not (path / "unlanded").exists()
-    execute(tmp_path, HERE, no_judge)
+    execute(unlanded, HERE, no_judge)
 
 
 def test_an_interrupted_campaign_goes_on_and_each_run_lands_once(spark, results_of_here, tmp_path):
@@ -278,9 +294,8 @@ def test_a_campaign_that_one_process_has_judged_goes_on_with_spark(spark, result
     assert list(open_dataset(mixed.directory.dataset_uri).runs) == ["baseline-seed2", "forgetful-seed2"]
 
 
-def test_one_process_executes_again_what_spark_has_not_judged(results_of_here, tmp_path):
-    interrupt_before_landing(tmp_path)
-    judged = execute(tmp_path, HERE)
+def test_one_process_executes_again_what_spark_has_not_judged(results_of_here, unlanded):
+    judged = execute(unlanded, HERE)
 
     assert executions(judged) == 8
     assert results(judged)[:4] == results_of_here[:4]
@@ -308,9 +323,8 @@ def test_the_outcome_of_a_run_that_crashed_comes_from_its_line(spark, here, tmp_
     assert len(gold_of(located(found.directory.dataset_uri)).runs) == 2
 
 
-def test_compare_judges_first_what_an_interrupted_campaign_has_left(spark, here, tmp_path, monkeypatch):
-    land_without_gold(tmp_path, monkeypatch)
-    path = tmp_path / "campaigns" / NAME
+def test_compare_judges_first_what_gold_lacks(spark, here, without_gold, monkeypatch):
+    path = without_gold / "campaigns" / NAME
     monkeypatch.setattr(Judging, "write_gold", lambda _, uri: judging(spark)(uri, 0))
     done = CliRunner().invoke(app, ["compare", str(path), "--json"])
 
