@@ -90,9 +90,7 @@ def test_7017_two_masters_while_a_site_is_cut_off_and_what_its_producer_sent_is_
     assert sick.broken == {"V7", "V10"}
     assert 50 < sick.lasted_s(Servers.TWO) < 55
     assert sick.lost.keys() == {"cut"}
-    assert (
-        600 < sick.lost["cut"] < 700
-    )  # 10 a second, until a probe finds the leader again
+    assert 600 < sick.lost["cut"] < 700  # 10 a second, until a probe finds the leader again
 
 
 IN_SYNC_REPLICAS = ("replicas = 3", "replicas = 3\noptions = { inSyncReplicas = 2 }")
