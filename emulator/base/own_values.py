@@ -7,6 +7,7 @@ their methods, and containers of Python: their constructors only hold values.
 import io
 import pickle
 from collections.abc import Collection
+from enum import Enum, EnumType
 from types import MethodType
 from typing import Any
 
@@ -59,7 +60,7 @@ class _RestrictedUnpickler(pickle.Unpickler):
         if (module, name) in _CONTAINERS:
             return super().find_class(module, name)
         if (module, name) == ("builtins", "getattr"):
-            return self._method
+            return self._attribute
         if (module, name) == ("builtins", "range"):
             return _short_range
         if self._is_ours(module):
@@ -71,8 +72,13 @@ class _RestrictedUnpickler(pickle.Unpickler):
     def _is_ours(self, module: str) -> bool:
         return any(module == package or module.startswith(f"{package}.") for package in self._packages)
 
-    def _method(self, owner: object, name: str) -> MethodType:
-        """A method of a value, which a pickle stores as a call of `getattr`; no other attribute."""
+    def _attribute(self, owner: object, name: str) -> MethodType | Enum:
+        """A method of a value, which a pickle stores as a call of `getattr`; no other attribute.
+
+        Python before 3.11.4 stores members of enums in the same way.
+        """
+        if isinstance(owner, EnumType) and self._is_ours(owner.__module__) and name in owner.__members__:
+            return owner.__members__[name]
         found = getattr(owner, name, None) if self._is_ours(type(owner).__module__) else None
         if isinstance(found, MethodType) and not name.startswith("__"):
             return found

@@ -20,7 +20,7 @@ PACKAGE_PARENT = Path(__file__).parents[2]
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Python's own traceback shows the line: to tell Java the line of each column is a third of all calls.
+    # Python's own traceback shows the line: to send Java the line of each column is a third of all calls.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",

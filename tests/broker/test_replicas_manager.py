@@ -106,6 +106,7 @@ def executed(script, brokers=1):
 
         async def life(host):
             replicas.append(RecordingReplica(host))
+            replicas[-1].manager.start_probing()
 
         for number in range(1, brokers + 1):
             add_host(world, number, f"broker-{number}", life)
@@ -130,6 +131,7 @@ def test_the_lost_answer_to_an_application_costs_the_id():
         await item.manager.start_basic_service()
         served.silent_for.append(Code.CONTROLLER_APPLY_BROKER_ID)
         two = RecordingReplica(served.host)
+        two.manager.start_probing()
         tried = await two.manager.start_basic_service()
         served.silent_for.clear()
         await two.manager.start_basic_service()
