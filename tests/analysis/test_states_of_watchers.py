@@ -75,3 +75,15 @@ def test_a_state_of_another_kind_is_no_watch():
 
 def test_the_state_of_a_watch_is_read():
     assert LiveWatch.restored(LiveWatch({"ba": "broker-a"}).state()).differences == ()
+
+
+@pytest.mark.parametrize("name", ["STORED", "CONSUMED"])
+def test_a_member_of_an_enum_is_read_as_python_before_3_11_4_names_it(name):
+    stored = pickle.dumps(Calls(getattr, MessageEvent, name))
+    assert unpickled(stored, PACKAGES) is MessageEvent[name]
+
+
+@pytest.mark.parametrize("name", ["mro", "_missing_", "__members__", "MISSING"])
+def test_nothing_else_of_an_enum_is_read(name):
+    with pytest.raises(ForeignValueError):
+        unpickled(pickle.dumps(Calls(getattr, MessageEvent, name)), PACKAGES)
