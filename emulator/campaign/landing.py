@@ -12,7 +12,6 @@ from pathlib import Path
 import attrs
 import pyarrow as pa
 
-from emulator.analysis.arrow_tables import with_run
 from emulator.campaign.bindings import entry_problem, run_problem
 from emulator.campaign.campaign import Case
 from emulator.campaign.directory import RUNS, UNLANDED, CampaignDirectory, CampaignError, is_campaign, opened, remove
@@ -36,13 +35,6 @@ class _RunToLand:
     seed: int
     findings: Mapping[str, pa.Table] | None
     """What becomes gold; None: its judgement is in its line, or has not been made."""
-
-    @property
-    def judged(self) -> tuple[str, Mapping[str, pa.Table]]:
-        """Its name, and its tables of gold."""
-        run = self.source.run
-        tables = (self.findings or {}).items()
-        return run, {name: with_run(name, rows, run, self.seed) for name, rows in tables}
 
 
 class CampaignLanding:
@@ -116,21 +108,21 @@ class CampaignLanding:
         waiting = sorted(self._waiting.values(), key=lambda item: item.source.run)
         for refused in land([item.source for item in waiting], self._location.uri).refused:
             raise DatasetError(refused.problem)
-        self._write_gold([item for item in waiting if item.findings is not None])
+        judged = [(item.source.run, item.seed, item.findings) for item in waiting if item.findings is not None]
+        if judged:
+            self._write_gold(judged)
         for item in waiting:
             self._discard(item.source)
         self._waiting.clear()
 
-    def _write_gold(self, judged: Sequence[_RunToLand]) -> None:
+    def _write_gold(self, judged: Sequence[tuple[str, int, Mapping[str, pa.Table]]]) -> None:
         """Add what was found in runs that have landed to gold, unless another program has judged them meanwhile."""
-        if not judged:
-            return
         place = gold_place(self._location)
         with place.explained():
-            files = write_part(place, (item.judged for item in judged))
+            files = write_part(place, judged)
         landed = (read_snapshot(self._location) or Snapshot()).runs
         with suppress(JudgedMeanwhileError):
-            commit_gold(place, files, [landed[item.source.run] for item in judged])
+            commit_gold(place, files, [landed[run] for run, _, _ in judged])
 
     def _discard(self, source: RunSource) -> None:
         """Remove a run that the dataset has, unless the campaign retains it."""

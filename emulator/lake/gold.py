@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from emulator.analysis.arrow_tables import RUNS, TABLES, schema_of_runs
+from emulator.analysis.arrow_tables import RUNS, TABLES, schema_of_runs, with_run
 from emulator.lake.errors import DamagedDatasetError, DatasetError
 from emulator.lake.exclusive import held
 from emulator.lake.files import PartFiles
@@ -92,20 +92,20 @@ class Gold:
         return [entry for entry in self.files if entry.table == table]
 
 
-def write_part(location: Location, judged: Iterable[tuple[str, Mapping[str, pa.Table]]]) -> tuple[FileEntry, ...]:
+def write_part(location: Location, judged: Iterable[tuple[str, int, Mapping[str, pa.Table]]]) -> tuple[FileEntry, ...]:
     """Write the gold tables of some runs; a task calls it.
 
     Args:
         location: where gold lies.
-        judged: names of runs, in their order, each with its gold tables (`schema_of_runs`).
+        judged: (run, seed, tables of `tables_of`) of each, in the order of their names.
 
     Raises:
         OSError: a file cannot be written.
     """
     files = PartFiles(location, f"part-{uuid.uuid4().hex}", GOLD_TABLES)
-    for run, tables in judged:
+    for run, seed, tables in judged:
         for name in GOLD_TABLES:
-            files.add(name, run, tables[name])
+            files.add(name, run, with_run(name, tables[name], run, seed))
     return files.close()
 
 

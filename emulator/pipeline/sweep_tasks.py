@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from emulator.analysis.arrow_tables import labelled, labelled_rows, schema_of_runs
+from emulator.analysis.arrow_tables import labelled, labelled_rows, schema_of_runs, tables_of
 from emulator.analysis.findings.table import Findings
 from emulator.analysis.inputs.facts import RunFacts
 from emulator.analysis.judge import judge_parts, judge_rows, judge_share, judge_tables, report_of
@@ -29,7 +29,7 @@ from emulator.base.process_wide import look_for_garbage_rarely
 from emulator.history.rows.reads import EVERYTHING, Reads
 from emulator.history.rows.shares import RunShare
 from emulator.lake.filesystems import Location
-from emulator.lake.gold import GOLD_TABLES, write_part
+from emulator.lake.gold import write_part
 from emulator.pipeline.bronze import Bronze
 from emulator.pipeline.packed import FOUND, ORDER, REST, PackedPart, packed, parts
 from emulator.trace.schema import MESSAGES
@@ -215,7 +215,7 @@ class _Written:
         self._location = location
 
     def __call__(self, reports: Iterator[Report]) -> Batches:
-        judged = ((report.run_id, {name: labelled(report, name) for name in GOLD_TABLES}) for report in reports)
+        judged = ((report.run_id, report.seed, tables_of(report)) for report in reports)
         rows = [attrs.asdict(entry) for entry in write_part(self._location, judged)]
         if rows:
             yield pa.RecordBatch.from_pylist(rows)

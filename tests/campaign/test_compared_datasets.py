@@ -7,7 +7,7 @@ import attrs
 import pytest
 from typer.testing import CliRunner
 
-from emulator.analysis.arrow_tables import labelled
+from emulator.analysis.arrow_tables import tables_of
 from emulator.campaign.campaign import Case
 from emulator.campaign.dataset import CampaignResults
 from emulator.campaign.execution import execute_campaign
@@ -20,7 +20,7 @@ from emulator.cli.judging import Judging
 from emulator.cli.main import app
 from emulator.dataset.judged_reports import judge_runs
 from emulator.lake.filesystems import located
-from emulator.lake.gold import GOLD_FOLDER, GOLD_TABLES, commit_gold, read_gold, write_part
+from emulator.lake.gold import GOLD_FOLDER, commit_gold, read_gold, write_part
 from emulator.lake.landing import land
 from emulator.lake.snapshot import open_dataset
 from emulator.lake.sources import RunSource
@@ -43,10 +43,10 @@ def write_gold(dataset, sources):
     """Gold as tasks write it, with the judgements of this process; runs of two parts alternate."""
     location = located(f"{dataset}/{GOLD_FOLDER}")
     reports = sorted(judge_runs([source.path for source in sources]).reports, key=lambda report: report.run_id)
-    judged = [(item.run_id, {name: labelled(item, name) for name in GOLD_TABLES}) for item in reports]
+    judged = [(item.run_id, item.seed, tables_of(item)) for item in reports]
     files = [entry for part in (judged[::2], judged[1::2]) for entry in write_part(location, part)]
     runs = open_dataset(dataset).snapshot.runs
-    commit_gold(location, files, [runs[name] for name, _ in judged])
+    commit_gold(location, files, [runs[name] for name, _, _ in judged])
 
 
 def landed(folder, sources, *, judged=True):
