@@ -217,7 +217,7 @@ def message_parts(
     levels = parse_delay_level(broker.config.message_delay_level)
     executors = clients.executors
     put = PutMessage(broker, levels, wheel, arrivals, group.ha.on_stored, executors)
-    cleaning = CleanCommitLog(broker)
+    cleaning = CleanCommitLog(broker, group.ha.on_files_deleted)
     log = Log(put.put_in_turn, put.put_due_in_turn)
     send_out = BrokerOuterApi(group.client, group.nameservers).send_message_to_specific_broker
     peek_master = None if shared is None else shared.peek_master

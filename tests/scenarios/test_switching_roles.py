@@ -41,6 +41,7 @@ haSendHeartbeatInterval = 1000
 syncBrokerMetadataPeriod = 2000
 checkSyncStateSetPeriod = 2000
 totalReplicas = 3
+{more}
 inSyncReplicas = {in_sync}
 """
 MESSAGES = 10
@@ -52,10 +53,12 @@ def run(
     starts_s: tuple[int, ...] = (0, 5),
     *,
     in_sync: int = 1,
+    more: str = "",
 ) -> None:
     """Run a script, 25 s after the start, when the second broker has replicated for a while."""
     brokers = "".join(
-        _BROKER.format(number=number, after_s=after_s, in_sync=in_sync) for number, after_s in enumerate(starts_s)
+        _BROKER.format(number=number, after_s=after_s, in_sync=in_sync, more=more)
+        for number, after_s in enumerate(starts_s)
     )
 
     async def main(stage: Stage) -> None:
@@ -136,3 +139,32 @@ def test_a_broker_that_is_added_gets_what_was_stored_before_it_and_what_comes():
         await replicated(stage, THIRD, 2 * MESSAGES)
 
     run(script, (0, 5, 10))
+
+
+def epochs_of(stage: Stage, node: str) -> list[int]:
+    return [entry.epoch for entry in stage.node(node).parts.group.ha.epochs.entries]
+
+
+def test_an_epoch_is_forgotten_with_the_last_file_that_holds_its_messages():
+    async def script(stage: Stage, guest: Guest) -> None:
+        await put(guest, FIRST)
+        await replicated(stage, SECOND, MESSAGES)
+        await stage.stop(FIRST)
+        await stage.for_ms(6_000)
+        stage.start(FIRST)
+        await put(guest, SECOND)
+        await replicated(stage, FIRST, 2 * MESSAGES)
+        assert (epochs_of(stage, FIRST), epochs_of(stage, SECOND)) == ([1, 2], [1, 2])
+        while stage.node(SECOND).context.store.min_commit_log_offset == 0:
+            await put(guest, SECOND)
+        assert epochs_of(stage, SECOND) == [1, 2], "a part of its messages is still there"
+        for _ in range(3):
+            await put(guest, SECOND)
+        await stage.for_ms(1_000)
+        assert (epochs_of(stage, FIRST), epochs_of(stage, SECOND)) == ([2], [2])
+        await stage.kill(FIRST)
+        stage.start(FIRST)
+        await stage.for_ms(10_000)
+        assert epochs_of(stage, FIRST) == [2], "it has read its file again"
+
+    run(script, more="storeMaxBytes = 16000")

@@ -119,6 +119,15 @@ class AutoSwitchHaService(HaService):
         if not self.in_sync.follow(epoch):
             self._refuse(epoch)
 
+    def on_files_deleted(self) -> None:
+        """Forget the epochs whose messages are deleted.
+
+        Mirrors:
+            `AutoSwitchHAService#truncateEpochFilePrefix`; an epoch that ends where the log begins stays.
+        """
+        self.epochs.truncate_up_to(self._broker.store.min_commit_log_offset - 1)
+        self._persist_epochs()
+
     def _follow(self, confirm_offset: int) -> None:
         self.in_sync.follow_confirm_offset(confirm_offset)
         self.reput()

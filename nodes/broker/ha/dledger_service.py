@@ -63,6 +63,9 @@ class DLedgerHaService(AutoSwitchHaService):
         self._is_leader = False
         super().change_to_slave(epoch, broker_id)
 
+    def on_files_deleted(self) -> None:
+        """Keep all terms: DLedger has no epoch file."""
+
     def on_open(self, channel: Channel) -> None:
         """A follower has connected; only a leader sends its log, so one that was started again is not followed."""
         if self._is_leader:

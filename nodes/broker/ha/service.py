@@ -86,6 +86,9 @@ class HaService(ChannelHandler, Part):
         if self._client is not None:
             self._client.wake_up()
 
+    def on_files_deleted(self) -> None:
+        """The oldest files of the log are deleted: only in controller mode is there something to forget then."""
+
     def on_stored(self) -> None:
         """Wake the links: the log has grown."""
         for connection in self._connections.values():

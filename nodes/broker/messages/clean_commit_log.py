@@ -1,5 +1,7 @@
 """Deleting the oldest files of the log: those that are old enough, at some hours or by hand, and at its limit."""
 
+from collections.abc import Callable
+
 from nodes.beliefs import Lifecycle, LifecycleEvent, MessageEvent, MessageRecord
 from nodes.broker.context import BrokerContext
 from nodes.broker.part import Part
@@ -20,6 +22,10 @@ _LOOKS_BY_HAND = 20
 class CleanCommitLog(Part):
     """Looks for files to delete; there are none before the log has a second file, so until then its thread rests.
 
+    Args:
+        broker: whose log it is.
+        on_deleted: called when files of the log are deleted.
+
     Mirrors:
         `org.apache.rocketmq.store.DefaultMessageStore.CleanCommitLogService`, `.CleanConsumeQueueService`.
 
@@ -27,8 +33,9 @@ class CleanCommitLog(Part):
         STORE_NEARLY_FULL, STORE_FULL: once for each process; EXPIRED for each queue that loses messages.
     """
 
-    def __init__(self, broker: BrokerContext) -> None:
+    def __init__(self, broker: BrokerContext, on_deleted: Callable[[], None]) -> None:
         self._broker = broker
+        self._on_deleted = on_deleted
         self._thread = ScheduledThread(broker.host, "StoreScheduledThread")
         self._begun_ns = -1
         self._looks = False
@@ -71,7 +78,7 @@ class CleanCommitLog(Part):
             fate = "at the limit its oldest messages are deleted, consumed or not"
             self._record(LifecycleEvent.STORE_NEARLY_FULL, f"{used}; {fate}")
         while store.file_count > 1 and not has_room(store, config):
-            self._delete_oldest_file()
+            self._delete_oldest_files(1)
             self._record(LifecycleEvent.STORE_FULL, "from now on the oldest messages are deleted, consumed or not")
         self._files = store.file_count
 
@@ -93,16 +100,18 @@ class CleanCommitLog(Part):
         now_ms = self._broker.host.clock.now_ms()
         if is_time_to_delete(config, now_ms) or is_nearly_full(store, config) or self._by_hand:
             self._by_hand = max(0, self._by_hand - 1)
-            for _ in range(expired_files(store.newest_in_files(), store.file_count, config, now_ms)):
-                self._delete_oldest_file()
+            self._delete_oldest_files(expired_files(store.newest_in_files(), store.file_count, config, now_ms))
             self._files = store.file_count
 
-    def _delete_oldest_file(self) -> None:
+    def _delete_oldest_files(self, count: int) -> None:
         store, host = self._broker.store, self._broker.host
-        for begin in store.delete_oldest_file():
-            place = begin.topic, self._broker.broker_name, begin.queue_id, begin.min_offset
-            host.record(MessageRecord(MessageEvent.EXPIRED, "", *place))
-        host.log.info("a file of the commit log is deleted", minOffset=store.min_commit_log_offset)
+        for _ in range(count):
+            for begin in store.delete_oldest_file():
+                place = begin.topic, self._broker.broker_name, begin.queue_id, begin.min_offset
+                host.record(MessageRecord(MessageEvent.EXPIRED, "", *place))
+            host.log.info("a file of the commit log is deleted", minOffset=store.min_commit_log_offset)
+        if count:
+            self._on_deleted()
 
     def _record(self, event: LifecycleEvent, detail: str) -> None:
         if event not in self._reported:
