@@ -67,6 +67,7 @@ class Attribution:
             *(self.owners, self.routes, self.fates),
         )
         replicas = {node: self.routes.nodes_of(name) for node, name in broker_names.items()}
+        self._of_views: dict[tuple[str, str, int], CauseChain] = {}
         self.calls = Calls(self.origins, inputs.unreachable, self.reach, self.masters, replicas, broker_names, bounds)
 
     @property
@@ -104,9 +105,11 @@ class Attribution:
         return of_chains((self._views(queue, t_ns), weight) for span in spans for t_ns, weight in samples(span))
 
     def _views(self, queue: GroupQueue, t_ns: int) -> CauseChain:
-        members = self._nodes(self._inputs.presence.members(queue.group, queue.topic, t_ns))
-        found = (self.owners.differing(queue, members[0], other, t_ns) for other in members[1:])
-        return both(found) if members else CauseChain()
+        key = queue.group, queue.topic, t_ns  # whole views and their parts differ at the same instants
+        if key not in self._of_views:
+            members = self._nodes(self._inputs.presence.members(queue.group, queue.topic, t_ns))
+            self._of_views[key] = both(self.owners.differing(queue, members[0], other, t_ns) for other in members[1:])
+        return self._of_views[key]
 
     def of_acquisition(self, queue: GroupQueue, node: str, t_ns: int) -> Causes:
         """Why a consumer took a queue at an instant."""

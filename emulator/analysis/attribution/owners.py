@@ -43,6 +43,7 @@ class OwnerCauses:
         self._reach = reach
         self._members = members
         self._routes = routes
+        self._of_views: dict[tuple[str, str, str, str, int], CauseChain] = {}
         self._of_two: dict[tuple[str, str, tuple[str, ...], int], CauseChain] = {}
         self._of_none: dict[tuple[str, str, tuple[str, ...], int, CauseChain], CauseChain] = {}
 
@@ -90,14 +91,18 @@ class OwnerCauses:
 
     def differing(self, queue: GroupQueue, node: str, other: str, t_ns: int) -> CauseChain:
         """Why the views of two consumers differ at an instant; no explanation if they do not."""
-        views = [self._view(queue, holder, t_ns) for holder in (node, other)]
+        one, two = self._view(queue, node, t_ns), self._view(queue, other, t_ns)
+        if one is None or two is None or (one.ids == two.ids and one.queues == two.queues):
+            return CauseChain()
+        key = queue.group, queue.topic, node, other, t_ns
+        if key not in self._of_views:
+            self._of_views[key] = self._difference(queue, (node, one), (other, two), t_ns)
+        return self._of_views[key]
+
+    def _difference(self, queue: GroupQueue, one: tuple[str, View], two: tuple[str, View], t_ns: int) -> CauseChain:
+        """Why the view of a consumer has what that of another one lacks, and the other way round."""
         found = CauseChain()
-        if views[0] is None or views[1] is None:
-            return found
-        for has, lacks, node_has, node_lacks in (
-            (views[0], views[1], node, other),
-            (views[1], views[0], other, node),
-        ):
+        for (node_has, has), (node_lacks, lacks) in ((one, two), (two, one)):
             lacking = lacks.times()
             twice = [client_id for client_id, times in has.times().items() if 0 < lacking.get(client_id, 0) < times]
             found = found.also(self._doubled(queue, twice, node_has, has, t_ns))

@@ -54,6 +54,7 @@ class Routes:
         self._views = views
         self._reach = reach
         self._silent_ns = (bounds.broker_silent_ms + NAMESERVER_SCAN_MS) * NS_PER_MS
+        self._changed: dict[tuple[str, str, int], CauseChain] = {}
         self._nodes: dict[str, list[str]] = {}
         for node, broker_name in broker_names.items():
             self._nodes.setdefault(broker_name, []).append(node)
@@ -160,6 +161,12 @@ class Routes:
 
     def changed(self, topic: str, broker_name: str, t_ns: int) -> CauseChain:
         """Why the queues of a broker group are not at an instant as they were at the last change that clients saw."""
+        key = topic, broker_name, t_ns
+        if key not in self._changed:
+            self._changed[key] = self._last_change(topic, broker_name, t_ns)
+        return self._changed[key]
+
+    def _last_change(self, topic: str, broker_name: str, t_ns: int) -> CauseChain:
         now = self.entry(topic, broker_name, t_ns)
         if now:
             return now

@@ -5,7 +5,7 @@ nowhere from where a consumer is: people decide that, so RocketMQ breaks no prom
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -84,7 +84,8 @@ class RefusedConsumers(Watcher):
         answers of all servers to what it asks and sends as a member."""
         self._as_member: dict[str, dict[str, _Answers]] = {}
         """Mapping consumer -> server -> answers to what it asks and sends as a member."""
-        self._known: dict[tuple[str, str, Sequence[_Answer]], Sequence[Span]] = {}
+        self._known: dict[tuple[Hashable, ...], Sequence[Span]] = {}
+        """Mapping question -> its answer, in which no instant is: findings ask the same at many."""
 
     def readers(self) -> Mapping[TraceTable, Callable[[Any], None]]:
         """It reads beliefs."""
@@ -118,11 +119,16 @@ class RefusedConsumers(Watcher):
                 yield from self._refusals(member, code.name)
             yield from self._hidden(member, self._masters)
 
-        return self._common(queue, "", t_ns, of_member)
+        members = self._members(queue, t_ns)
+        return self._once(("as members", members), lambda: _common(members, of_member))
 
     def hide_from_members(self, queue: GroupQueue, t_ns: int) -> bool:
         """Whether all members of a group had an address of a broker at an instant that led nowhere."""
-        return _hold(self._common(queue, "", t_ns, lambda member: self._hidden(member, self._masters)), t_ns)
+        members = self._members(queue, t_ns)
+        spans = self._once(
+            ("hide", members), lambda: _common(members, lambda member: self._hidden(member, self._masters))
+        )
+        return _hold(spans, t_ns)
 
     def refuse_members(self, queue: GroupQueue, servers: Sequence[str], t_ns: int) -> bool:
         """Whether brokers refused all members of a group at an instant, or those of a queue any."""
@@ -144,7 +150,7 @@ class RefusedConsumers(Watcher):
             masters = [server for server in servers if server in self._masters]
             yield from self._hidden(member, (*masters, *self._proxy_routes.proxies_of(member, t_ns)))
 
-        return self._common(queue, node, t_ns, of_member)
+        return _common([member for member in self._members(queue, t_ns) if node in ("", member)], of_member)
 
     def in_part(self, nodes: Iterable[str], servers: Sequence[str] = ()) -> Sequence[Span]:
         """When a broker refused any of some consumers what it asks and sends as a member: it does not list that one.
@@ -169,9 +175,10 @@ class RefusedConsumers(Watcher):
             servers: the brokers of the queue.
             t_ns: the instant.
         """
-        members = dict.fromkeys(member for member, _ in self._presence.members(queue.group, queue.topic, t_ns))
+        members = self._members(queue, t_ns)
         receives = (span for member in members for server in servers for span in self._refusals(member, server))
-        return merged((*self.in_part(members, servers), *receives))
+        key = "keep", members, tuple(servers)
+        return self._once(key, lambda: merged((*self.in_part(members, servers), *receives)))
 
     def apart(self, views: Iterable[str]) -> Sequence[Span]:
         """When views, or lists of members, differed in no member but those that some broker refused as such.
@@ -188,13 +195,16 @@ class RefusedConsumers(Watcher):
         differing = [client_id for client_id in every if len({ids.count(client_id) for ids in lists}) > 1]
         return common(self.in_part((self._node_of(client_id),)) for client_id in differing) if differing else ()
 
-    def _common(
-        self, queue: GroupQueue, node: str, t_ns: int, of_member: Callable[[str], Iterable[Span]]
-    ) -> Sequence[Span]:
-        """What is common to the members that there are at an instant."""
+    def _members(self, queue: GroupQueue, t_ns: int) -> tuple[str, ...]:
+        """The members that there are at an instant."""
         members = self._presence.members(queue.group, queue.topic, t_ns)
-        nodes = dict.fromkeys(member for member, _ in members if node in ("", member))
-        return common(merged(of_member(member)) for member in nodes) if nodes else ()
+        return tuple(dict.fromkeys(member for member, _ in members))
+
+    def _once(self, question: tuple[Hashable, ...], answer: Callable[[], Sequence[Span]]) -> Sequence[Span]:
+        """The answer to a question, which is looked for once."""
+        if question not in self._known:
+            self._known[question] = answer()
+        return self._known[question]
 
     def _hidden(self, client: str, servers: Iterable[str]) -> Sequence[Span]:
         """When the address that a client had of any of some servers led nowhere."""
@@ -205,16 +215,19 @@ class RefusedConsumers(Watcher):
         return self._spans(client, server, _NOT_SERVED if client in self._denied else _REFUSED)
 
     def _spans(self, client: str, server: str, kinds: Sequence[_Answer]) -> Sequence[Span]:
-        key = client, server, kinds
-        if key not in self._known:
-            self._known[key] = tuple(_spans_of(self._answers.get((client, server), {}), kinds))
-        return self._known[key]
+        answers = self._answers.get((client, server), {})
+        return self._once((client, server, kinds), lambda: tuple(_spans_of(answers, kinds)))
 
     def not_serving(self, client: str, servers: Sequence[str], t_ns: int) -> Iterator[str]:
         """The brokers, or the proxies of a client, whose answers were refusals or errors at an instant."""
         for server in (*servers, *self._proxy_routes.proxies_of(client, t_ns)):
             if _hold(self._spans(client, server, _NOT_SERVED), t_ns):
                 yield server
+
+
+def _common(members: Sequence[str], of_member: Callable[[str], Iterable[Span]]) -> Sequence[Span]:
+    """The spans that all members have."""
+    return common(merged(of_member(member)) for member in members) if members else ()
 
 
 def _hold(spans: Iterable[Span], t_ns: int) -> bool:
