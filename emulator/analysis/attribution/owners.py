@@ -91,18 +91,20 @@ class OwnerCauses:
 
     def differing(self, queue: GroupQueue, node: str, other: str, t_ns: int) -> CauseChain:
         """Why the views of two consumers differ at an instant; no explanation if they do not."""
-        one, two = self._view(queue, node, t_ns), self._view(queue, other, t_ns)
-        if one is None or two is None or (one.ids == two.ids and one.queues == two.queues):
+        first, second = self._view(queue, node, t_ns), self._view(queue, other, t_ns)
+        if first is None or second is None or (first.ids == second.ids and first.queues == second.queues):
             return CauseChain()
         key = queue.group, queue.topic, node, other, t_ns
         if key not in self._of_views:
-            self._of_views[key] = self._difference(queue, (node, one), (other, two), t_ns)
+            self._of_views[key] = self._difference(queue, (node, first), (other, second), t_ns)
         return self._of_views[key]
 
-    def _difference(self, queue: GroupQueue, one: tuple[str, View], two: tuple[str, View], t_ns: int) -> CauseChain:
+    def _difference(
+        self, queue: GroupQueue, first: tuple[str, View], second: tuple[str, View], t_ns: int
+    ) -> CauseChain:
         """Why the view of a consumer has what that of another one lacks, and the other way round."""
         found = CauseChain()
-        for (node_has, has), (node_lacks, lacks) in ((one, two), (two, one)):
+        for (node_has, has), (node_lacks, lacks) in ((first, second), (second, first)):
             lacking = lacks.times()
             twice = [client_id for client_id, times in has.times().items() if 0 < lacking.get(client_id, 0) < times]
             found = found.also(self._doubled(queue, twice, node_has, has, t_ns))
