@@ -85,6 +85,7 @@ class FaultLife:
     hits: int = -1
     _blocks: dict[Frame, bool] = attrs.Factory(dict)
     """What was asked before."""
+    _prevents: dict[Frame, bool] = attrs.Factory(dict)
 
     def lasts_at(self, t_ns: int) -> bool:
         """Whether it was active at an instant."""
@@ -101,7 +102,11 @@ class FaultLife:
 
     def prevents(self, request: Frame) -> bool:
         """Whether a request or its answer hardly arrives in time, or at all, while it lasts."""
-        return self.blocks(request) or self.blocks(attrs.evolve(request, src=request.dst, dst=request.src))
+        known = self._prevents.get(request)
+        if known is None:
+            answer = attrs.evolve(request, src=request.dst, dst=request.src)
+            known = self._prevents[request] = self.blocks(request) or self.blocks(answer)
+        return known
 
     def hits_link(self, node: str, other: str) -> bool:
         """Whether it is a fault of links, and hits frames between two nodes, in any direction."""
@@ -145,6 +150,10 @@ class Hindrance:
     end_ns: int
 
 
+_Away = tuple[int, int, TracedDisturbance | None]
+"""(since, until, what led to it)."""
+
+
 class Origins(Watcher):
     """Collects faults, acts, and stages of processes.
 
@@ -162,6 +171,8 @@ class Origins(Watcher):
         self.acts: list[ActLife] = []
         self.stages: dict[str, list[LifeStage]] = {}
         """Mapping node -> its stages, in order."""
+        self._away: dict[str, tuple[_Away, ...]] = {}
+        """Mapping node -> when it was away, if that has been asked since its last stage."""
         self.roles: dict[str, str] = {}
         """Mapping node -> its role."""
         self._of_cause: dict[int, TracedDisturbance] = {}
@@ -232,8 +243,13 @@ class Origins(Watcher):
         """Whether a node that had begun did not act at an instant."""
         return any(since_ns <= t_ns < until_ns for since_ns, until_ns, _ in self._spans_away(node))
 
-    def _spans_away(self, node: str) -> Iterator[tuple[int, int, TracedDisturbance | None]]:
-        """(since, until, what led to it); a process that stops itself is away from then on."""
+    def _spans_away(self, node: str) -> Sequence[_Away]:
+        if node not in self._away:
+            self._away[node] = tuple(self._found_away(node))
+        return self._away[node]
+
+    def _found_away(self, node: str) -> Iterator[_Away]:
+        """A process that stops itself is away from then on."""
         since_ns, origin = -1, None
         for stage in self.stages.get(node, ()):
             if stage.event in _AWAY:
@@ -268,6 +284,7 @@ class Origins(Watcher):
             return
         self.roles[row.node] = row.role
         stages = self.stages.setdefault(row.node, [])
+        self._away.pop(row.node, None)
         stages.append(LifeStage(row.t_ns, event, self._origin(row, event, stages)))
 
     def _origin(self, row: LifeRow, event: LifecycleEvent, stages: Sequence[LifeStage]) -> TracedDisturbance | None:

@@ -41,16 +41,20 @@ class Members:
         self._known: dict[tuple[str, str, str, int], CauseChain] = {}
         self._doubled: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._why_doubled: dict[tuple[str, str, int], CauseChain] = {}
+        self._ends: dict[str, LifeStage | None] = {}
+        self._stale: dict[tuple[str, str, str, int, int], CauseChain] = {}
+        self._lost_notices: dict[tuple[str, str, int], list[Hindrance]] = {}
 
     # --- clients ----------------------------------------------------------------------
 
     def end_of(self, client_id: str, t_ns: int) -> LifeStage | None:
         """The end of the process of a client, if it had ended at an instant."""
-        seen = self._views.first_seen(client_id)
-        for stage in self._origins.stages.get(seen.node, ()):
-            if stage.event in PROCESS_ENDS and stage.t_ns >= seen.t_ns:
-                return stage if stage.t_ns <= t_ns else None
-        return None
+        if client_id not in self._ends:
+            seen = self._views.first_seen(client_id)
+            stages = (stage for stage in self._origins.stages.get(seen.node, ()) if stage.event in PROCESS_ENDS)
+            self._ends[client_id] = next((stage for stage in stages if stage.t_ns >= seen.t_ns), None)
+        end = self._ends[client_id]
+        return end if end is not None and end.t_ns <= t_ns else None
 
     def node_of(self, client_id: str) -> str:
         """The node of a client."""
@@ -188,6 +192,12 @@ class Members:
             since_ns: when brokers had changed their lists, or routes theirs.
             t_ns: the instant at which it works from what was before.
         """
+        key = node, group, topic, since_ns, t_ns  # the same for all members that it lacks
+        if key not in self._stale:
+            self._stale[key] = self._why_stale(node, group, topic, since_ns, t_ns)
+        return self._stale[key]
+
+    def _why_stale(self, node: str, group: str, topic: str, since_ns: int, t_ns: int) -> CauseChain:
         away = at(self._origins.absences(node, since_ns, t_ns + 1), t_ns)
         if away:
             return needed(away)
@@ -209,5 +219,8 @@ class Members:
         return both(needed(found) for found in (*notices, list(slept)) if found) or ruled(RuleOfRocketMQ.ROUND)
 
     def _lost_notice(self, server: str, node: str, changed_ns: int) -> list[Hindrance]:
-        code = RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
-        return list(self._reach.on_link(server, node, changed_ns, changed_ns + _NOTICE_NS, code))
+        key = server, node, changed_ns
+        if key not in self._lost_notices:
+            code = RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
+            self._lost_notices[key] = self._reach.on_link(server, node, changed_ns, changed_ns + _NOTICE_NS, code)
+        return self._lost_notices[key]

@@ -43,6 +43,7 @@ class OwnerCauses:
         self._reach = reach
         self._members = members
         self._routes = routes
+        self._asked: dict[tuple[str, str, str, int], int] = {}
         self._of_views: dict[tuple[str, str, str, str, int], CauseChain] = {}
         self._of_two: dict[tuple[str, str, tuple[str, ...], int], CauseChain] = {}
         self._of_none: dict[tuple[str, str, tuple[str, ...], int, CauseChain], CauseChain] = {}
@@ -130,8 +131,12 @@ class OwnerCauses:
 
     def _asked_ns(self, queue: GroupQueue, node: str, t_ns: int) -> int:
         """When a consumer began the round from whose view it works."""
-        rounds = self._views.rounds(node, queue.group, queue.topic)
-        return max((item.began_ns for item in rounds if item.allocated and item.t_ns <= t_ns), default=t_ns)
+        key = node, queue.group, queue.topic, t_ns
+        if key not in self._asked:
+            rounds = self._views.rounds(node, queue.group, queue.topic)
+            began_ns = (item.began_ns for item in rounds if item.allocated and item.t_ns <= t_ns)
+            self._asked[key] = max(began_ns, default=t_ns)
+        return self._asked[key]
 
     def _member(
         self, queue: GroupQueue, client_id: str, has: str, view: View, lacks: str, other: View, t_ns: int
