@@ -9,6 +9,9 @@ import attrs
 from faults.target import ANY, Lead, Names, RandomSource, Target, TargetCluster, covers, target
 from nodes.fields import FieldError, quoted, shown
 
+KEYS = {"src": "from", "dst": "to"}
+"""Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""
+
 
 def _is_target(_scope: object, field: "attrs.Attribute[str]", value: object) -> None:
     if not isinstance(value, str) or not value:

@@ -43,6 +43,7 @@ class OwnerCauses:
         self._reach = reach
         self._members = members
         self._routes = routes
+        self._not_counting: dict[tuple[str, str, str, str, int], CauseChain] = {}
         self._asked: dict[tuple[str, str, str, int], int] = {}
         self._of_views: dict[tuple[str, str, str, str, int], CauseChain] = {}
         self._of_two: dict[tuple[str, str, tuple[str, ...], int], CauseChain] = {}
@@ -142,17 +143,23 @@ class OwnerCauses:
         self, queue: GroupQueue, client_id: str, has: str, view: View, lacks: str, other: View, t_ns: int
     ) -> CauseChain:
         """Why one consumer counts a member that another one does not."""
-        group = queue.group
         end = self._members.end_of(client_id, t_ns)
-        if end is None:
-            server, asked_ns = self._members.node_of(other.source), self._asked_ns(queue, lacks, t_ns)
-            began = self._origins.began(self._members.node_of(client_id), t_ns)
-            if began is not None and began.t_ns > asked_ns:  # it did not live then
-                stale = self._members.stale(lacks, group, queue.topic, began.t_ns, t_ns)
-                return by(began.origin).also(stale) or ruled(RuleOfRocketMQ.START)
-            lacking = self._members.lacking(server, group, client_id, asked_ns)
-            return lacking.also(self._behind(queue, lacks, server, client_id, asked_ns, t_ns, listed=True))
-        return self._counting_ended(queue, has, view, client_id, end, t_ns)
+        if end is not None:
+            return self._counting_ended(queue, has, view, client_id, end, t_ns)
+        key = queue.group, queue.topic, client_id, lacks, t_ns  # whoever counts it
+        if key not in self._not_counting:
+            self._not_counting[key] = self._why_not_counting(queue, client_id, lacks, other, t_ns)
+        return self._not_counting[key]
+
+    def _why_not_counting(self, queue: GroupQueue, client_id: str, node: str, view: View, t_ns: int) -> CauseChain:
+        """Why a consumer does not count a member whose process lives."""
+        group, server, asked_ns = queue.group, self._members.node_of(view.source), self._asked_ns(queue, node, t_ns)
+        began = self._origins.began(self._members.node_of(client_id), t_ns)
+        if began is not None and began.t_ns > asked_ns:  # it did not live then
+            stale = self._members.stale(node, group, queue.topic, began.t_ns, t_ns)
+            return by(began.origin).also(stale) or ruled(RuleOfRocketMQ.START)
+        lacking = self._members.lacking(server, group, client_id, asked_ns)
+        return lacking.also(self._behind(queue, node, server, client_id, asked_ns, t_ns, listed=True))
 
     def _doubled(self, queue: GroupQueue, client_ids: Sequence[str], node: str, view: View, t_ns: int) -> CauseChain:
         """Why a consumer counts members more often than once."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import attrs
 
-from emulator.spec.refusals.targets import KEYS
 from emulator.spec.tables.mistakes import SpecError, require_known
 from emulator.spec.tables.section import Section, keys_of
 from faults.catalogue import CHAOS_NAMES, FAULTS, fault_of, fields_of, scope_of
 from faults.fault import Fault
 from faults.nemesis import Nemesis
 from faults.plan import Plan, TimedFault, conflicts
+from faults.scope import KEYS
 from faults.target import ANY
 from faults.words import WordsError
 from nodes.fields import (

@@ -8,6 +8,7 @@ from emulator.spec.refusals.restarts import check_restart
 from emulator.spec.tables.mistakes import NameMistakeError, SpecError, require_known
 from faults.fault import Fault, Needs
 from faults.scale import MEMBERS_MAX
+from faults.scope import KEYS
 from faults.target import ANY, CONTROLLERS, Lead, Leading, Names, NodePool, Target, group_of
 from faults.words import is_whole
 from nodes.fields import shown
@@ -16,8 +17,6 @@ from nodes.protocol.names import is_system_topic
 
 _WITH_BROKERS = ("nodes", "servers", "brokers")
 _ARROW = re.compile(r"<->|->")
-KEYS = {"src": "from", "dst": "to"}
-"""Mapping field -> key of a file, where they differ: `from` is a keyword of Python."""
 
 
 def check_fault(scenario: Scenario, key: str, fault: Fault) -> None:
