@@ -32,4 +32,4 @@ def test_a_table_alone_is_that_among_all(runs, name):
         (table,) = judge_tables(rows, facts, [name]).items()
         assert table == (name, expected[name])
         found += len(expected[name])
-    assert found > len(runs) / 3 or name in WITHOUT_ROWS
+    assert found > len(runs) / 3 or name in WITHOUT_ROWS, f"{found} rows of {name}: busy_traces.py breaks it too rarely"
