@@ -35,13 +35,20 @@ sys.stdin.read()
 """
 
 
+def _command_line(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:  # it ended meanwhile
+        return ""
+
+
 def test_every_port_of_a_session_in_this_process_asks_for_a_secret(spark):
     def same(batches):  # in here, so that workers need no module of the tests
         yield from batches
 
     assert spark.range(3).mapInArrow(same, "id long").count() == 3
     # This process and its other children may be servers of other tests.
-    of_java = [pid for pid in descendants(os.getpid()) if "java" in Path(f"/proc/{pid}/cmdline").read_text()]
+    of_java = [pid for pid in descendants(os.getpid()) if "java" in _command_line(pid)]
     found = sorted(guards({port for pid in of_java for port in listening_ports(pid)}).values())
 
     assert found[:2] == ["secret", "secret"], "the driver and its blocks"

@@ -93,10 +93,13 @@ def answer_to_a_stranger(port, question):
 
 def descendants(pid):
     """The children of a process, and theirs."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield int(child)
-            yield from descendants(int(child))
+    try:
+        texts = [(task / "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:  # it ended meanwhile, or a thread of it
+        return
+    for child in " ".join(texts).split():
+        yield int(child)
+        yield from descendants(int(child))
 
 
 def _links(pid):
