@@ -87,7 +87,7 @@ def test_a_proxy_answers_there(cluster, number):
 def test_a_program_is_the_guest_whose_port_it_dials(cluster):
     cluster.cut("mail", "proxy-1")
     assert has_route(f"127.0.0.1:{cluster.first}")
-    with pytest.raises(grpc.RpcError, match="DEADLINE_EXCEEDED|RST_STREAM"):
+    with pytest.raises(grpc.RpcError, match=r"DEADLINE_EXCEEDED|RST_STREAM"):
         has_route(f"127.0.0.1:{cluster.first + 2}", timeout_s=0.5)
     cluster.heal("all")
 
