@@ -103,7 +103,7 @@ def emulated(ours):
 def test_each_emulated_option_is_a_field_of_rocketmq_or_is_explained(ours):
     missing = [field.metadata["key"] for field, known in emulated(ours) if not known]
 
-    assert [name for name in missing if name not in NO_FIELDS] == [], "RocketMQ has no such option: say why in NO_FIELDS"
+    assert [name for name in missing if name not in NO_FIELDS] == [], "RocketMQ has none: say why in NO_FIELDS"
 
 
 @each_case("ours", OURS, ids=lambda ours: ours.__name__)
